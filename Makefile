@@ -12,8 +12,11 @@ JOBS ?= 2
 KILLS ?= 26
 EDGES ?= 1300000
 
+# Commands and tests start hundreds of processes; without bytecode each compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka-demo test quick check format bench cluster-test faults fuzz w3c lock clean
+.PHONY: help setup demo serve kafka-demo test warm quick check format bench cluster-test faults fuzz w3c lock clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,11 +30,17 @@ $(STAMP): pyproject.toml $(LOCK) scripts/setup.sh
 demo: setup ## Watch a railway change: live + and - rows
 	@$(BIN)/graphtide demo
 
+serve: setup ## Serve a railway that changes, at http://127.0.0.1:8765/
+	@$(BIN)/graphtide serve --demo
+
 kafka-demo: setup ## The same between two topics of a Kafka broker that it starts and stops
 	@$(BIN)/python examples/spark/kafka_demo.py
 
-test: setup ## Run every test, on two processes (JOBS=…)
+test: setup warm ## Run every test, on two processes (JOBS=…)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+warm: setup ## Once: compile the loops and store Java's classes, so that Spark starts sooner
+	-@$(BIN)/python -m graphtide.spark.warm_up --once
 
 quick: setup ## Run every test that is not slow: under three minutes on two cores
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)

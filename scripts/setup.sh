@@ -46,4 +46,9 @@ if [ "$(java_version || true)" -lt 17 ] 2>/dev/null || [ -z "$(java_version || t
         echo "  hint: install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless)" >&2
     fi
 fi
+# A browser for the tests of the page; they say so and are skipped where there is none.
+if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    echo "setup: installing Chromium for the tests of the page"
+    (apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true
+fi
 echo "setup: done; try $VENV/bin/graphtide --help"

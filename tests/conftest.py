@@ -1,11 +1,14 @@
-"""What all tests share: profiles of Hypothesis, and how the W3C suites are summed up at the end."""
+"""What all tests share: Hypothesis' profile, a Spark session, and the summary of the W3C suites."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from textwrap import fill
 
+import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from graphtide.errors import GraphtideError
 
 # Compiling, and a busy machine, make a case slow now and then: that says nothing about it.
 settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -17,12 +20,20 @@ QUICK_SHARE = 5
 FEWEST = 10
 """Examples that `make quick` tries at least, if a property has as many."""
 
+LONGEST = (
+    "spark/faults/", "bench/spark/", "spark/driver/", "spark/test_", "spark/kafka/",
+    "w3c/test_spark", "bench/train/test_engines", "plan/test_flat_",
+)  # fmt: skip
+"""Tests of up to minutes each, and all that use Spark. They come first: at the end, one would keep
+one process busy, and scattered, each process would start a session."""
+
 _INDENT = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Without the slow tests, properties are tried on fewer examples."""
+    """The longest tests first; without the slow ones, properties are tried on fewer examples."""
     if config.getoption("markexpr") != "not slow":
+        items.sort(key=lambda item: not item.nodeid.removeprefix("tests/").startswith(LONGEST))
         return
     tests = [getattr(item, "obj", None) for item in items]
     for test in {id(test): test for test in tests if is_hypothesis_test(test)}.values():
@@ -30,6 +41,33 @@ def pytest_collection_modifyitems(config, items) -> None:
         chosen = test._hypothesis_internal_use_settings
         fewer = min(chosen.max_examples, max(FEWEST, chosen.max_examples // QUICK_SHARE))
         test._hypothesis_internal_use_settings = settings(chosen, max_examples=fewer)
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """One Spark session for all tests of a process: starting it takes longer than most tests."""
+    from graphtide.spark.kafka.jars import kafka_settings
+    from graphtide.spark.session import make_session
+
+    try:
+        settings = kafka_settings()
+    except GraphtideError:  # the tests of Kafka say so
+        settings = {}
+    session = make_session(
+        master="local[2]", partitions=2, name="tests", settings=settings, brief=True
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def shared_session(spark, monkeypatch):
+    """Whatever makes a session gets that of the tests, which is not stopped."""
+    from graphtide.spark import session
+
+    monkeypatch.setattr(session, "make_session", lambda **_: spark)
+    monkeypatch.setattr(spark, "stop", lambda: None)
+    return spark
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

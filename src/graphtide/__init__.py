@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from logging import NullHandler, getLogger
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphtide import spark
+    from graphtide.client import connect
     from graphtide.engine.results import Delta, DeltaRow, WindowResult
     from graphtide.engine.transaction import Transaction
     from graphtide.engine.watch import Query
@@ -46,6 +48,7 @@ _HOMES = {
     "Query": "engine.watch",
     "Transaction": "engine.transaction",
     "WindowResult": "engine.results",
+    "connect": "client",
     "read_changes": "rdf",
     "function": "functions.user",
     "with_prefixes": "lang.sparql.prefixes",
@@ -67,6 +70,7 @@ __all__ = [
     "Transaction",
     "WindowResult",
     "__version__",
+    "connect",
     "function",
     "read_changes",
     "spark",
@@ -85,3 +89,9 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+# In a notebook, queries and programs show themselves live.
+_shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+if hasattr(_shell, "kernel"):
+    import_module("graphtide.notebook").load_ipython_extension(_shell)

@@ -1,22 +1,30 @@
-"""Diagrams of directed graphs: Mermaid text, and SVG with a layered layout."""
+"""Diagrams of directed graphs: Mermaid text, trees as text, and drawings for SVG and the page.
+
+A `Drawing` says what there is to see. Where it is placed is decided by a layout: on the page by a
+library, here by Graphviz if its `dot` is installed, else by `graphtide.layout`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+import shutil
+import subprocess
 from html import escape
-from math import inf
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+
+from graphtide import layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 
-Direction = Literal["down", "up"]
+Direction = Literal["down", "up", "right"]
 """The direction in which most edges point."""
 
-_MERMAID_DIRECTIONS = {"down": "TB", "up": "BT"}
+_DIRECTIONS: Final = {"down": "TB", "up": "BT", "right": "LR"}
 
 
 class Mermaid:
@@ -32,7 +40,7 @@ class Mermaid:
     """
 
     def __init__(self, direction: Direction) -> None:
-        self._lines = [f"flowchart {_MERMAID_DIRECTIONS[direction]}"]
+        self._lines = [f"flowchart {_DIRECTIONS[direction]}"]
 
     def node(self, name: str, lines: Sequence[str], *, rounded: bool = False) -> None:
         """Add a node with lines of text."""
@@ -91,28 +99,27 @@ def draw_tree(
     return lines
 
 
-# --- SVG ---
+# --- drawings ---
 
-_LONGEST_LINE = 44
+LONGEST_LINE: Final = 44
 """Characters in a line of a box."""
 
-_CHARACTER, _LINE, _MARGIN, _GAP = 7.2, 17, 10, 40
-_FONT = "font-family='ui-monospace, monospace' font-size='12'"
-_HEAD = (
-    "<style>rect{fill:#f6f8fa;stroke:#57606a}text{fill:#1f2328}path{stroke:#57606a}</style>"
-    "<defs><marker id='arrow' viewBox='0 0 8 8' refX='8' refY='4' markerWidth='8' markerHeight='8'"
-    " orient='auto'><path d='M0 1L8 4L0 7z' fill='#57606a'/></marker></defs>"
-)
+LONGEST_LABEL: Final = 26
+"""Characters in a line of the label of an edge."""
+
+Shape = Literal["box", "round", "double"]
+"""A box, one with round ends, or one with a double line: a state that is complete."""
 
 
-class DiagramNode(NamedTuple):
-    """A box with lines of text, on a level; level 0 is at the top."""
+class DrawnNode(NamedTuple):
+    """A box with lines of text; `hot` is one that holds or sends most of what there is."""
 
     lines: Sequence[str]
-    level: int
+    shape: Shape = "box"
+    hot: bool = False
 
 
-class DiagramEdge(NamedTuple):
+class DrawnEdge(NamedTuple):
     """An arrow between two nodes, given by index."""
 
     source: int
@@ -120,110 +127,142 @@ class DiagramEdge(NamedTuple):
     label: str = ""
 
 
-@dataclass(slots=True)
-class _Box:
-    """The text and position of a node; `x` is its centre, `y` its top."""
+class Drawing(NamedTuple):
+    """Nodes and edges, and the direction of most edges.
 
-    lines: list[str]
-    level: int
-    x: float = 0.0
-    y: float = 0.0
-
-    @property
-    def width(self) -> float:
-        return max(map(len, self.lines)) * _CHARACTER + 2 * _MARGIN
-
-    @property
-    def height(self) -> float:
-        return len(self.lines) * _LINE + _MARGIN
-
-    @property
-    def left(self) -> float:
-        return self.x - self.width / 2
-
-    @property
-    def right(self) -> float:
-        return self.x + self.width / 2
-
-    @property
-    def bottom(self) -> float:
-        return self.y + self.height
-
-
-def draw_svg(
-    nodes: Sequence[DiagramNode], edges: Sequence[DiagramEdge], direction: Direction
-) -> str:
-    """Draw a graph as SVG.
-
-    Nodes are placed in the given order: each one is centred at the nodes of other levels that are
-    connected to it and already placed. Edges against the direction bow to the right.
-
-    >>> nodes = [DiagramNode(["start"], 0), DiagramNode(["after A"], 1)]
-    >>> draw_svg(nodes, [DiagramEdge(0, 1, "A")], "down").count("<rect")
+    >>> nodes = [DrawnNode(["start"], "round"), DrawnNode(["after A"])]
+    >>> drawing = Drawing("right", nodes, [DrawnEdge(0, 1, "A")])
+    >>> print(drawing.mermaid())
+    flowchart LR
+      n0(["start"])
+      n1["after A"]
+      n0 -->|"A"| n1
+    >>> drawing.plain_svg().count("<rect")
     2
     """
-    boxes = [
-        _Box([part for line in n.lines for part in wrap(line, _LONGEST_LINE)], n.level)
-        for n in nodes
-    ]
-    labels = max((len(edge.label) for edge in edges), default=0) * _CHARACTER
-    _place(boxes, edges, labels)
-    left = min(box.left for box in boxes) - _MARGIN
-    right = max(box.right for box in boxes) + (labels + 3 * _MARGIN if labels else 0) + _MARGIN
-    bottom = max(box.bottom for box in boxes) + _MARGIN
-    parts = [_arrow(boxes[e.source], boxes[e.target], e.label, direction) for e in edges]
-    parts += map(_drawn, boxes)
-    size = f"viewBox='{left:.0f} 0 {right - left:.0f} {bottom:.0f}' width='{right - left:.0f}'"
-    return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{_HEAD}{''.join(parts)}</svg>"
+
+    direction: Direction
+    nodes: Sequence[DrawnNode]
+    edges: Sequence[DrawnEdge]
+
+    def mermaid(self) -> str:
+        """The drawing as a Mermaid flowchart."""
+        chart = Mermaid(self.direction)
+        for index, node in enumerate(self.nodes):
+            chart.node(f"n{index}", node.lines, rounded=node.shape != "box")
+        for source, target, label in self.edges:
+            chart.edge(f"n{source}", f"n{target}", label)
+        return str(chart)
+
+    def json(self) -> dict[str, Any]:
+        """The drawing for the page."""
+        return {
+            "direction": _DIRECTIONS[self.direction],
+            "nodes": [node._asdict() | {"lines": list(node.lines)} for node in self.nodes],
+            "edges": [edge._asdict() for edge in self.edges],
+        }
+
+    def svg(self) -> str:
+        """The drawing as SVG: by Graphviz where it is installed, else with a plain layout."""
+        dot = shutil.which("dot")
+        return self.plain_svg() if dot is None else self._graphviz(dot) or self.plain_svg()
+
+    def plain_svg(self) -> str:
+        """The drawing as SVG, with a plain layered layout."""
+        boxes = [_wrapped(node.lines, LONGEST_LINE) for node in self.nodes]
+        labels = [wrap(edge.label, LONGEST_LABEL) for edge in self.edges]
+        placed = layout.place(
+            [_size(lines) for lines in boxes],
+            [
+                layout.Link(edge.source, edge.target, *(_size(lines) if lines else (0.0, 0.0)))
+                for edge, lines in zip(self.edges, labels, strict=True)
+            ],
+            self.direction,
+        )
+        parts = [f"<path class='edge' d='{layout.path_of(p)}'/>" for p in placed.paths]
+        parts += [
+            _svg_lines(lines, x, y)
+            for lines, (x, y) in zip(labels, placed.labels, strict=True)
+            if lines
+        ]
+        for node, lines, (x, y) in zip(self.nodes, boxes, placed.centres, strict=True):
+            parts.append(_box(node, lines, x, y))
+        size = f"viewBox='0 0 {placed.width:.0f} {placed.height:.0f}' width='{placed.width:.0f}'"
+        return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{_HEAD}{''.join(parts)}</svg>"
+
+    def _graphviz(self, dot: str) -> str:
+        """The SVG that `dot` makes; empty if it cannot."""
+        lines = [
+            f"digraph {{ rankdir={_DIRECTIONS[self.direction]}; bgcolor=transparent",
+            'node [shape=box style="rounded,filled" fillcolor="#f6f8fa" color="#57606a"',
+            " fontname=monospace fontsize=11]",
+            'edge [color="#57606a" fontname=monospace fontsize=10]',
+        ]
+        for index, node in enumerate(self.nodes):
+            text = _dot_text(_wrapped(node.lines, LONGEST_LINE))
+            rims = 2 if node.shape == "double" else 1
+            warm = ' fillcolor="#fff1e5" color="#bc4c00"' if node.hot else ""
+            lines.append(f"n{index} [label={text} peripheries={rims}{warm}]")
+        for source, target, label in self.edges:
+            lines.append(f"n{source} -> n{target} [label={_dot_text(wrap(label, LONGEST_LABEL))}]")
+        try:
+            made = subprocess.run(  # noqa: S603 - the program that was found, with fixed arguments
+                [dot, "-Tsvg"],
+                input="\n".join([*lines, "}"]),
+                capture_output=True,
+                text=True,
+                timeout=10,
+                check=True,
+            ).stdout
+        except (OSError, subprocess.SubprocessError):
+            return ""
+        return made[max(made.find("<svg"), 0) :].strip()
 
 
-def _place(boxes: list[_Box], edges: Sequence[DiagramEdge], labels: float) -> None:
-    """Set the positions of boxes; `labels` is the width of the longest label."""
-    # A label stands at the middle of its edge: twice its width keeps those of siblings apart.
-    gap = max(_MARGIN, 2 * labels)
-    neighbours: list[set[int]] = [set() for _ in boxes]
-    for edge in edges:
-        if boxes[edge.source].level != boxes[edge.target].level:
-            neighbours[edge.source].add(edge.target)
-            neighbours[edge.target].add(edge.source)
-    heights = [0.0] * (max(box.level for box in boxes) + 1)
-    for box in boxes:
-        heights[box.level] = max(heights[box.level], box.height)
-    taken = [-inf] * len(heights)
-    for index, box in enumerate(boxes):
-        placed = [boxes[other].x for other in neighbours[index] if other < index]
-        wanted = sum(placed) / len(placed) - box.width / 2 if placed else max(0.0, *taken)
-        start = max(taken[box.level], wanted)
-        box.x = start + box.width / 2
-        box.y = _MARGIN + sum(height + _GAP for height in heights[: box.level])
-        taken[box.level] = start + box.width + gap
+def _wrapped(lines: Sequence[str], width: int) -> list[str]:
+    return [part for line in lines for part in wrap(line, width) or [""]]
 
 
-def _arrow(source: _Box, target: _Box, label: str, direction: Direction) -> str:
-    """A straight line along the direction; otherwise a curve to the right of the boxes."""
-    down = direction == "down"
-    if (source.level < target.level) if down else (source.level > target.level):
-        y1, y2 = (source.bottom, target.y) if down else (source.y, target.bottom)
-        way = f"M{source.x:.1f} {y1:.1f}L{target.x:.1f} {y2:.1f}"
-        x, y = (source.x + target.x) / 2 + 4, (y1 + y2) / 2
-    else:
-        y1, y2 = source.y + source.height * 0.7, target.y + target.height * 0.3
-        out = max(source.right, target.right) + _GAP
-        way = f"M{source.right:.1f} {y1:.1f}C{out:.1f} {y1:.1f} {out:.1f} {y2:.1f}"
-        way += f" {target.right:.1f} {y2:.1f}"
-        x, y = out - _GAP / 2, (y1 + y2) / 2
-    text = _svg_text(x, y, label) if label else ""
-    return f"<path d='{way}' fill='none' marker-end='url(#arrow)'/>{text}"
+def _dot_text(lines: Sequence[str]) -> str:
+    """A text in quotes; Graphviz reads escapes in it."""
+    return json.dumps("\n".join(re.sub(r"\\", r"\\\\", line) for line in lines), ensure_ascii=False)
 
 
-def _drawn(box: _Box) -> str:
-    size = f"width='{box.width:.1f}' height='{box.height:.1f}' rx='4'"
-    texts = "".join(
-        _svg_text(box.left + _MARGIN, box.y + i * _LINE, line)
-        for i, line in enumerate(box.lines, start=1)
+# --- SVG ---
+
+_CHARACTER, _LINE, _PADDING = 7.3, 16.0, 9.0
+_HEAD = (
+    "<style>text{font:12px ui-monospace,monospace;fill:#1f2328;text-anchor:middle}"
+    "rect{fill:#f6f8fa;stroke:#57606a}.hot{fill:#fff1e5;stroke:#bc4c00}.rim{fill:none}"
+    ".edge{fill:none;stroke:#57606a;marker-end:url(#arrow)}</style>"
+    "<defs><marker id='arrow' viewBox='0 0 8 8' refX='8' refY='4' markerWidth='8' markerHeight='8'"
+    " orient='auto'><path d='M0 1L8 4L0 7z' fill='#57606a'/></marker></defs>"
+)
+
+
+def _size(lines: Sequence[str]) -> tuple[float, float]:
+    """The width and height of a box around lines of text."""
+    width = max((len(line) for line in lines), default=0) * _CHARACTER
+    return width + 2 * _PADDING, len(lines) * _LINE + 2 * _PADDING - 4
+
+
+def _box(node: DrawnNode, lines: Sequence[str], x: float, y: float) -> str:
+    width, height = _size(lines)
+    radius = height / 2 if node.shape == "round" else 5
+    found = ""
+    for inset in (0, 3) if node.shape == "double" else (0,):
+        style = "rim" if inset else "hot" if node.hot else "node"
+        found += (
+            f"<rect class='{style}' x='{x - width / 2 + inset:.1f}'"
+            f" y='{y - height / 2 + inset:.1f}' width='{width - 2 * inset:.1f}'"
+            f" height='{height - 2 * inset:.1f}' rx='{radius - inset:.1f}'/>"
+        )
+    return found + _svg_lines(lines, x, y)
+
+
+def _svg_lines(lines: Sequence[str], x: float, y: float) -> str:
+    top = y - (len(lines) - 1) * _LINE / 2 + 4
+    return "".join(
+        f"<text x='{x:.1f}' y='{top + at * _LINE:.1f}'>{escape(line)}</text>"
+        for at, line in enumerate(lines)
     )
-    return f"<rect x='{box.left:.1f}' y='{box.y:.1f}' {size}/>{texts}"
-
-
-def _svg_text(x: float, y: float, text: str) -> str:
-    return f"<text x='{x:.1f}' y='{y:.1f}' {_FONT}>{escape(text)}</text>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ from graphtide.streams.feed import Feed
 from graphtide.streams.registry import ReportPolicy, Streams
 
 if TYPE_CHECKING:
+    from graphtide.algebra.updates import Update
     from graphtide.algebra.windows import WindowedQuery
     from graphtide.durable.recorder import Durability
     from graphtide.engine.storage import DefaultGraphMode, Storage
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.repair.plan import Candidate, RepairPlan, Repairs
     from graphtide.rules.actions import OnError
-    from graphtide.rules.agenda import Resolver
+    from graphtide.rules.conflicts import Resolver
     from graphtide.streams.stream import Stream
     from graphtide.streams.windows import Alignment
 
@@ -65,7 +67,6 @@ class LiveGraph:
     graphs as their default graph.
 
     `limits` bounds the time and memory of queries and changes, and the size of what files hold.
-
     Times are whole ticks of `tick_ms` milliseconds; windows are aligned to `window_origin` in one
     of the ways of `graphtide.streams.windows`.
 
@@ -92,12 +93,9 @@ class LiveGraph:
         limits: Limits | None = None,
     ) -> None:
         runtime = Runtime(
-            strict=strict,
-            store=store,
-            default_graph=default_graph,
-            tick_ms=tick_ms,
-            limits=limits,
+            strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms, limits=limits
         )
+        runtime.facade = ref(self)
         runtime.reclaimer.enabled = True
         self._runtime = runtime
         self.lock: Final = runtime.lock
@@ -107,7 +105,6 @@ class LiveGraph:
         self._streams = Streams(runtime, window_origin, window_alignment)
         self.terms: Final = runtime.terms
         """The dictionary of terms and ids, for `apply_ids` and `push_ids`.
-
         What it encodes stays valid until `terms.release(ids)`; other terms are freed when nothing
         in the graph, and no result that you hold, uses them any more."""
         self._write = runtime.write
@@ -211,9 +208,9 @@ class LiveGraph:
 
     @synchronized
     def update(
-        self, text: str, *, time: int | None = None, load_from: str | Path | None = None
+        self, text: str | Update, *, time: int | None = None, load_from: str | Path | None = None
     ) -> int:
-        """Run a SPARQL Update request as one transaction; how many quads it changed.
+        """Run a SPARQL Update request, text or parsed, as one transaction; how many quads change.
 
         Each operation sees what those before it did. If one fails, none has happened. LOAD reads
         files inside the folder `load_from` only.
@@ -291,6 +288,12 @@ class LiveGraph:
         """The current time, in ticks."""
         self._runtime.schedule.drain()
         return self._runtime.clock
+
+    @property
+    @synchronized
+    def transactions(self) -> int:
+        """How many transactions have been applied; the next delta has this as its `seq`."""
+        return self._runtime.transactions
 
     @synchronized
     def advance(self, to: int) -> None:

@@ -136,16 +136,14 @@ class Allowance:
         self.limits = limits
         self.work = work
         self._token: Token[Allowance] | None = None
-        self._end = inf
-        self._left: float = inf
-        if work is not None:
-            seconds, size = (
-                (limits.query_seconds, limits.query_bytes)
-                if work == "query"
-                else (limits.flush_seconds, limits.flush_bytes)
-            )
-            self._end = inf if seconds is None else monotonic() + seconds
-            self._left = inf if size is None else size
+        seconds: float | None = None
+        size: int | None = None
+        if work == "flush":
+            seconds, size = limits.flush_seconds, limits.flush_bytes
+        elif work == "query":
+            seconds, size = limits.query_seconds, limits.query_bytes
+        self._end = inf if seconds is None else monotonic() + seconds
+        self._left = inf if size is None else size
 
     def __enter__(self) -> Self:
         outer = _ACTIVE.get()

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -214,6 +215,7 @@ def test_the_examples_run(run, tmp_path, name):
         (("--out", "day.rdfp"), 'invalid --out "day.rdfp": it is a file'),
         (("--engine", "spark", "--trigger", "5x"), 'invalid --trigger "5x": '),
         (("--engine", "spark", "--until", 5), "--until is for --engine process"),
+        (("--engine", "spark", "--hub", "ex:a"), "hubs: not an RDF term: 'ex:a'"),
     ],
 )
 def test_mistakes(doors, run, tokens, message):
@@ -240,6 +242,7 @@ def test_options_reach_spark(doors):
     from graphtide.cli.spark_engine import run_options
     from graphtide.lang.tide.program import Program
     from graphtide.limits import Limits
+    from graphtide.spark.partition.hubs import named_hubs
 
     request = command.RunRequest(
         Program.parse(DOORS),
@@ -252,6 +255,9 @@ def test_options_reach_spark(doors):
     options = run_options(request, request.changes, doors)
     assert (options.limits, options.hubs) == (Limits(digits=7), ("<ex:h>",))
     assert options.clock.idle_seconds == 2.5 and options.clock.rejects_late
+    assert not options.finds_hubs
+    found = run_options(replace(request, hubs=("auto",)), request.changes, doors)
+    assert found.finds_hubs and named_hubs(found.hubs) == ()
 
 
 def test_the_clock_of_silent_sources_is_for_spark(doors, run):

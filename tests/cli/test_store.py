@@ -137,3 +137,87 @@ def test_errors_of_the_command_line(files, capsys):
     ):
         assert main([str(each) for each in arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+# --- what is no store ---
+
+
+@pytest.fixture
+def places(files, monkeypatch):
+    """Names that are no store: an empty directory, a file, files of somebody else, damage."""
+    import sqlite3
+
+    monkeypatch.chdir(files)
+    for name in ("empty", "foreign", "noise", "database", "locked"):
+        (files / name).mkdir()
+    (files / "plain").write_text("hello")
+    (files / "foreign" / "readme.txt").write_text("hello")
+    (files / "noise" / "journal.db").write_text("not a database")
+    (files / "locked" / "lock.db").write_text("not a database, but longer than its header" * 9)
+    with sqlite3.connect(files / "database" / "journal.db") as database:
+        database.execute("CREATE TABLE mine (a)")
+    return files
+
+
+NOT_A_STORE = {
+    "missing": "there is no store in missing: no such directory",
+    "empty": "there is no store in empty: it has no journal.db",
+    "plain": "there is no store in plain: it is a file",
+    "foreign": "there is no store in foreign: it has no journal.db",
+    "noise": "noise/journal.db: file is not a database",
+    "database": "database/journal.db is not the journal of a store",
+}
+READS = (
+    "store info {}",
+    "store verify {}",
+    "store compact {}",
+    "store compact {} --cut",
+    "replay {} known.tide",
+    "why pairs.rq --store {}",
+    "query pairs.rq --store {}",
+    "watch pairs.rq --store {} --follow",
+)
+
+
+@pytest.mark.parametrize("name", NOT_A_STORE)
+def test_commands_that_need_a_store_say_what_is_there_instead(places, capsys, name):
+    before = sorted(path.name for path in places.rglob("*"))
+    for command in READS:
+        code = main(command.format(name).split())
+        found = capsys.readouterr()
+        verified = command.startswith("store verify") and name in ("noise", "database")
+        assert code == (1 if verified else 2), command
+        assert NOT_A_STORE[name] in (found.out if verified else found.err), command
+        assert verified or "hint: " in found.err, command
+        assert "Traceback" not in found.err + found.out, command
+    made = {path.name for path in places.rglob("*")} - set(before)
+    assert made <= {"lock.db", "journal.db-wal", "journal.db-shm"}, made
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("plain", "plain cannot be the directory of a store"),
+        ("noise", "noise/journal.db: file is not a database"),
+        ("database", "database/journal.db is not the journal of a store"),
+        ("locked", "locked/lock.db: file is not a database"),
+    ],
+)
+def test_commands_that_make_a_store_leave_other_files_alone(places, capsys, name, problem):
+    before = {path: path.read_bytes() for path in places.rglob("*") if path.is_file()}
+    for command in (
+        f"update insert.ru --store {name}",
+        f"watch pairs.rq --store {name} --changes day1.rdfp",
+        f"run known.tide --store {name} --changes day1.rdfp",
+    ):
+        assert main(command.split()) == 2, command
+        error = capsys.readouterr().err
+        assert problem in error
+        assert "hint: " in error
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_each_command_has_an_example(capsys):
+    for command in ("store info", "store verify", "store compact", "replay", "why"):
+        assert main([*command.split(), "--help"]) == 0
+        assert f"graphtide {command}" in capsys.readouterr().out.replace("│", ""), command

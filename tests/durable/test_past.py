@@ -259,3 +259,43 @@ def test_a_cursor_holds_back_what_is_dropped(tmp_path):
         graph.insert("<ex:x>", KNOWS, "<ex:y>")
         graph.checkpoint()
         assert graph.store.store.journal.first() > 1
+
+
+def test_a_cursor_of_a_closed_query_holds_nothing_back(tmp_path):
+    with gt.LiveGraph.open(tmp_path, retain="0s") as graph:
+        query = graph.watch(PAIRS, name="pairs")
+        query.cursor("slow")
+        for number in range(3):
+            step(graph, number)
+        graph.checkpoint()
+        journal = graph.store.store.journal
+        assert journal.cursors()
+        assert journal.first() == 1
+        query.close()
+        graph.checkpoint()
+        assert not journal.cursors()
+        assert journal.first() > 1
+
+
+def test_rows_of_old_transactions_can_be_explained(tmp_path):
+    """What an explanation says right after a transaction, it says later, too, from the journal."""
+    lonely = "SELECT ?a { ?a <ex:knows> ?b FILTER NOT EXISTS { ?b <ex:knows> ?c } }"
+    memory = gt.LiveGraph()
+    watched = [memory.watch(PAIRS, name="pairs"), memory.watch(lonely, name="lonely")]
+    wanted = []
+    with gt.LiveGraph.open(tmp_path) as graph:
+        queries = [graph.watch(PAIRS, name="pairs"), graph.watch(lonely, name="lonely")]
+        for number in range(6):
+            step(graph, number)
+            step(memory, number)
+            wanted += [str(row.why()) for query in watched for row in query.delta()]
+            if number == 2:
+                graph.checkpoint()
+        rows = [row for query in queries for delta in query.deltas() for row in delta]
+        assert sorted(str(row.why()) for row in rows) == sorted(wanted)
+        read = [row for query in queries for delta in query.cursor("x") for row in delta]
+        assert sorted(str(row.why()) for row in read) == sorted(wanted)
+    assert any("because of" in text for text in wanted)
+    with gt.LiveGraph.open(tmp_path) as graph:
+        read = [row for query in graph.queries for delta in query.changes(0, 99) for row in delta]
+        assert sorted(str(row.why()) for row in read) == sorted(wanted)

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import graphtide as gt
-from graphtide.durable import rest
+from graphtide.durable import state
 from graphtide.testing import schedules
 from graphtide.testing.schedule_programs import random_schedule
 
@@ -25,7 +25,7 @@ class InterruptedRun(schedules.ScheduledRun):
 
     def __init__(self, schedule, folder, rng, patch):
         self._folder, self._rng, self._opened, self._ready = folder, rng, 0, False
-        self.reopened = 0
+        self.reopened = self.from_snapshots = 0
         with patch.context() as patched:
             patched.setattr(schedules, "LiveGraph", self._open)
             super().__init__(schedule)
@@ -46,6 +46,8 @@ class InterruptedRun(schedules.ScheduledRun):
             self.graph.close()
             self._folder = copy
         self.graph = self._open()
+        journal = self.graph.store.store.journal
+        self.from_snapshots += any(s.number == journal.last for s in journal.snapshots())
         self.programs = list(self.graph.programs)
         self.queries = [q for p in self.programs for q in p.queries.values()]
         self.reopened += 1
@@ -70,7 +72,7 @@ def give_all(run, rng):
 
 @pytest.mark.parametrize("seed", range(0, 32, 8))
 def test_replay_leads_to_the_same_firings_tokens_and_windows(tmp_path, monkeypatch, seed):
-    monkeypatch.setattr(rest, "what_is_held", lambda *_: "everything")
+    monkeypatch.setattr(state, "obstacle", lambda *_: "everything")
     reopened = 0
     for number in range(seed, seed + 8):
         schedule = random_schedule(Random(number), items=12)
@@ -86,6 +88,7 @@ def test_replay_leads_to_the_same_firings_tokens_and_windows(tmp_path, monkeypat
 
 @pytest.mark.parametrize("seed", range(100, 124, 8))
 def test_from_snapshots_everything_goes_on_the_same(tmp_path, monkeypatch, seed):
+    from_snapshots = 0
     for number in range(seed, seed + 8):
         schedule = random_schedule(Random(number), items=12)
         wanted = schedules.run_one_by_one(schedule).outcome()
@@ -100,6 +103,8 @@ def test_from_snapshots_everything_goes_on_the_same(tmp_path, monkeypatch, seed)
                 found.sections[name] = lines
         problem = wanted.difference(found)
         assert not problem, f"{schedule}\n{problem}"
+        from_snapshots += run.from_snapshots
+    assert from_snapshots
 
 
 EMITS = """

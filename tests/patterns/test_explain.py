@@ -40,7 +40,7 @@ def test_the_whole_text_with_live_tokens():
 
 def test_mermaid_has_every_position_and_transition():
     text = explain_pattern(automaton(then("a", plus("b"), "c")), "mermaid")
-    assert text.startswith("flowchart TB\n")
+    assert text.startswith("flowchart LR\n")
     for line in ('n1["after a"]', 'n2 -->|"b, again"| n2', 'n2 -->|"c"| n3'):
         assert line in text
 
@@ -50,7 +50,7 @@ def test_svg_is_well_formed_and_shows_tokens():
     run(running, "a(1)@0")
     root = ET.fromstring(explain_pattern(running.automaton, "svg", running))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) == 4
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) == 5  # the last state has a rim
     assert "1 token" in texts
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -16,6 +14,7 @@ from spark.driver.alarms import SCENE, ex
 from spark.stages.program_runs import PREFIX, change, event, fired, in_process, iri, watermark
 from spark.stages.random_programs import EVENTS, PATTERNS, RULES, found_in, random_rows
 
+from graphtide.cli.main import main
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
@@ -150,7 +149,7 @@ def test_feedback_goes_on_where_a_failed_call_stopped_it(spark, tmp_path):
     assert aside["reason"].startswith("too late")
 
 
-def test_the_alarms_of_the_paper_with_the_command(tmp_path):
+def test_the_alarms_of_the_paper_with_the_command(shared_session, tmp_path, capsys):
     (tmp_path / "in").mkdir()
     stream = "<http://e/s>"
     rows = [
@@ -165,16 +164,15 @@ def test_the_alarms_of_the_paper_with_the_command(tmp_path):
               (("--changes", "in"), ("--out", "out"), ("--checkpoint", "c"))}  # fmt: skip
     tokens = [part for pair in places.items() for part in map(str, pair)]
     tokens += ["--stream", stream[1:-1], "--master", "local[2]", "--partitions", "2"]
-    command = [sys.executable, "-m", "graphtide.cli.main", "run", str(program), *tokens]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
+    assert main(["run", str(program), *tokens]) == 0
+    said = capsys.readouterr().err
     found = {(row["rule"], row["time"], row["values"]["alarm"]) for row in firings(tmp_path)}
     assert ("AlarmConfirmation", 13, ex("a2")) in found
     assert ("AlarmCancelled", 12, ex("a1")) in found
     assert ("AlarmOnActivation", 21, ex("a3")) in found
     assert ("AlarmIgnored", 31, ex("a3")) in found
-    assert f"rules: {len(list(firings(tmp_path)))} firings" in done.stderr
-    assert " 0 rejected" in done.stderr
+    assert f"rules: {len(list(firings(tmp_path)))} firings" in said
+    assert " 0 rejected" in said
 
 
 def test_bounded_dataframes_as_in_one_process(spark, tmp_path):

@@ -38,6 +38,21 @@ def test_the_classes_are_stored(tmp_path, monkeypatch):
     assert f"-XX:SharedArchiveFile={archive} " in java
 
 
+def test_what_is_stored_is_not_stored_again(tmp_path, monkeypatch, capsys):
+    archive = tmp_path / "java.jsa"
+    made = []
+
+    def store(path):
+        made.append(path)
+        path.write_bytes(b"classes")
+
+    monkeypatch.setattr(warm_up, "class_archive", lambda: archive)
+    monkeypatch.setattr(warm_up, "warm_up", store)
+    assert [warm_up.main("--once"), warm_up.main("--once"), warm_up.main()] == [0, 0, 0]
+    assert made == [archive] * 2
+    assert capsys.readouterr().err.count("java.jsa: 0 MiB") == 2
+
+
 def test_a_machine_without_room(tmp_path, monkeypatch):
     monkeypatch.setattr(warm_up, "class_archive", lambda: None)
     with pytest.raises(GraphtideError, match="no directory to store classes in"):

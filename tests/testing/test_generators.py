@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -98,9 +99,15 @@ def sample(strategy, count):
     return found
 
 
-@pytest.fixture(scope="module")
-def drawn_cases():
+@cache
+def many_cases():
+    """Drawn once in a process: a fixture is made again when tests of other modules come between."""
     return sample(cases(streams=1), 1000)
+
+
+@pytest.fixture
+def drawn_cases():
+    return many_cases()
 
 
 @pytest.mark.slow

@@ -126,6 +126,35 @@ def test_an_error_is_noted_and_the_run_goes_on():
     assert run.outcome().sections["graph"] == ["u p c", "w p c"]
 
 
+def test_a_failed_action_leaves_no_activation_of_another_program_behind():
+    """The error came out of an EMIT too early, and the activation waited for the next call."""
+    first = (
+        "QUERY Q AS SELECT ?x ?y { ?x :p ?y . ?y :q ?z }",
+        "EVENT Seen(?x) ON APPEAR OF Q(?x)",
+        "RULE R WHEN FACT { ?x :q ?y } EVENT a = Seen(?x) THEN CALL f(?x) ; EMIT :t { ?x :ed :b }",
+    )
+    second = (
+        "QUERY Z AS SELECT ?x ?y { ?x :p ?z OPTIONAL { ?z :q ?y } }",
+        "EVENT ZSeen(?x) ON APPEAR OF Z(?x)",
+        "EVENT ZMoved(?x) ON UPDATE OF Z(?x)",
+        "RULE ZR0 PRIORITY 1 WHEN EVENT a = ZSeen(?x) THEN DELETE { ?x :p :b }",
+        "RULE ZR3 ON ZMoved(?x) THEN EMIT :u { ?x :ed :b }",
+    )
+    lines = ("0 change +b p a, +b q a", "1 change +a p b, +a q b")
+    schedule = Schedule(
+        (first, second),
+        tuple(map(Item.parse, lines)),
+        end=1,
+        firing="agenda",
+        resolver="newest",
+        streams=(),
+        failing="b",
+    )
+    outcome = run_one_by_one(schedule).outcome()
+    assert outcome.sections["graph"] == ["a q b", "b p a", "b q a"]
+    check_schedule(schedule)
+
+
 def test_a_difference_shows_where_it_begins():
     ours = Outcome({"calls": ["a", "b"], "graph": ["x"]})
     theirs = Outcome({"calls": ["a", "c"], "graph": ["x"]})

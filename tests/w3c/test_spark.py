@@ -15,7 +15,6 @@ from w3c.question import expected_answer, quads_of, text_of
 from w3c.suites import line, parameters
 
 from graphtide.spark import watch
-from graphtide.spark.session import make_session
 from graphtide.testing.partitions import change_rows
 from graphtide.testing.transactions import StreamTransaction
 
@@ -36,13 +35,6 @@ SAMPLE = {
     "sparql11/property-path/pp14",
     "sparql11/subquery/subquery12",
 }
-
-
-@pytest.fixture(scope="module")
-def spark():
-    session = make_session(master="local[2]", partitions=2, name="w3c", brief=True)
-    yield session
-    session.stop()
 
 
 @pytest.mark.parametrize("test", parameters(t for t in evaluation_tests() if t.name in SAMPLE))

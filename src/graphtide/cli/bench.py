@@ -344,6 +344,38 @@ def durable(
     run_benchmark(BENCHMARK, make_tasks(edges, quads, seed), as_json=as_json)
 
 
+def serve(
+    *,
+    clients: int = 1000,
+    queries: int = 50,
+    rate: int = 5000,
+    seconds: float = 10,
+    seed: SeedOption = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a server under load.
+
+    Parameters
+    ----------
+    clients
+        How many subscribers, or clients that ask again.
+    queries
+        How many queries they share.
+    rate
+        Changes per second.
+    seconds
+        How long the changes go on.
+    """
+    from graphtide.bench.serve import BENCHMARK, make_tasks
+    from graphtide.cli.serve import check_needs
+
+    check_needs()
+    for value, option in ((clients, "--clients"), (queries, "--queries"), (rate, "--rate")):
+        check_minimum(value, option, 1)
+    tasks = make_tasks(clients, queries, rate, seconds, seed)
+    run_benchmark(BENCHMARK, tasks, as_json=as_json)
+
+
 BENCHMARKS: Final = (
     BenchCommand(
         every,
@@ -420,6 +452,12 @@ BENCHMARKS: Final = (
         "A durable graph: writing RouteSensor beside memory only, and opening the store.",
         "graphtide bench durable --edges 130000 --quads 10000000",
         f"Writing is timed until everything is on disk. {OWN_PROCESS}",
+    ),
+    BenchCommand(
+        serve,
+        "A server: subscribers that get every delta, beside clients that ask again every second.",
+        "graphtide bench serve --clients 1000 --queries 50 --rate 5000",
+        f"The peer is an Oxigraph store behind the same HTTP server. {OWN_PROCESS}",
     ),
 )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from graphtide.cli.options import EngineOption, JsonOption, SeedOption, at_least
+from graphtide.cli.options import EngineOption, JsonOption, PageOption, SeedOption, at_least
 from graphtide.cli.output import open_output, summary
 from graphtide.cli.run import choose_engine
 from graphtide.cli.session import Session
@@ -50,6 +50,7 @@ def demo(
     seed: SeedOption = 0,
     as_json: JsonOption = False,
     engine: EngineOption = "spark",
+    page: PageOption = False,
 ) -> int:
     """Watch a railway change.
 
@@ -59,6 +60,10 @@ def demo(
         How many transactions of faults and repairs to run.
     """
     at_least("--transactions", transactions, 0)
+    if page:
+        from graphtide.cli.serve import free_port, serve
+
+        return serve(port=free_port(), demo=True)
     if choose_engine(engine) == "process":
         return _in_process(transactions, seed, as_json=as_json)
     return _on_spark(transactions, seed, as_json=as_json)

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from graphtide.algebra.nodes import SelectQuery, Values
-from graphtide.algebra.traverse import walk
+from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli import options as opt
 from graphtide.cli.inputs import ChangeLog, Rejects, load_data, read_query
 from graphtide.cli.session import Session
 from graphtide.errors import GraphtideError, QueryError
 from graphtide.graph import LiveGraph
-from graphtide.lang.sparql.parse import parse_query, parse_standing
+from graphtide.lang.sparql.parse import parse_standing, parse_value
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.ast import CallFunction
 from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program
 from graphtide.patterns.compile import compile_pattern
@@ -283,16 +281,12 @@ def row_value(text: str, query: str) -> tuple[str, Term | None]:
     ('route', '<http://example.org/r5>')
     """
     name, sign, value = text.partition("=")
-    parser = TermParser(query)
-    parser.prologue()
-    prologue = " ".join(f"PREFIX {short}: <{space}>" for short, space in parser.prefixes.items())
     try:
         if not sign:
             raise QueryError("there is no = in it")
-        made = parse_query(f"{prologue} SELECT * {{ VALUES ?x {{ {value} }} }}")
-        ((term,),) = next(part for part in walk(made.root) if isinstance(part, Values)).rows
-    except (QueryError, ValueError) as error:
-        problem = error.message if isinstance(error, GraphtideError) else "it is not one term"
+        term = parse_value(value, query)
+    except QueryError as error:
+        problem = error.message
         allowed = "write a column and a term, such as route=:route5, speed=80 or name='Harbour'"
         raise opt.invalid("--row", text, f"{problem}; {allowed}") from None
     return name.removeprefix("?"), term

@@ -128,11 +128,12 @@ COMMANDS = (
     ),
     Command(
         "run:rescale",
-        "Let a stopped run on Spark go on with another number of partitions.",
+        "Let a stopped run on Spark go on with another number of partitions, or other hubs.",
         "graphtide rescale ckpt/ --partitions 64",
         "The state is divided again, the input is not read again. Afterwards the same graphtide "
         "run, with the same --changes, --out and --checkpoint, goes on where it stopped. Until the "
-        "command is done, the checkpoint is as it was. Runs over change logs only.",
+        "command is done, the checkpoint is as it was. With --hub, those given are all hubs that "
+        "the run has from then on. For runs over change logs and topics of Kafka.",
     ),
     Command(
         "run:evolve",
@@ -141,8 +142,16 @@ COMMANDS = (
         "Queries, patterns and rules that are as they were go on without a gap. A new query starts "
         "with its whole answer, a changed one with the difference from its answer before. New "
         "patterns and rules see events from now on. The input is not read again: it is an error "
-        "if a new query asks for quads that no query before could match. Runs over change logs "
-        "only.",
+        "if a new query asks for quads that no query before could match. For runs over change "
+        "logs and topics of Kafka.",
+    ),
+    Command(
+        "serve:serve",
+        "Serve a graph over HTTP: SPARQL, changes, subscriptions to standing queries, and a page.",
+        "graphtide serve rail.tide --store rail/",
+        "Only this machine can reach it, unless --host says otherwise; then it needs a "
+        "--token-file. SIGTERM and Ctrl-C stop it after the transaction that is under way. It "
+        "needs graphtide[serve].",
     ),
     Command(
         "check:store",

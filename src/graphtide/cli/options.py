@@ -52,6 +52,14 @@ FollowOption = Annotated[
         help="Do not end with the last change: wait for more, and apply them as they are written.",
     ),
 ]
+PageOption = Annotated[
+    bool,
+    Parameter(
+        name="--page",
+        help="Show everything on a web page meanwhile, at this machine's port 8765 or, if that is "
+        "taken, another one. Ctrl-C ends it.",
+    ),
+]
 StoreOption = Annotated[
     Path | None,
     Parameter(
@@ -125,7 +133,8 @@ HubOption = Annotated[
     Parameter(
         name="--hub",
         help="A term that very many quads have, as N-Triples text: on Spark, what it is joined "
-        "with is spread over partitions. Repeat the option for several.",
+        "with is spread over partitions. Repeat the option for several. With auto, `run` finds "
+        "such terms itself and goes on with them.",
     ),
 ]
 MasterOption = Annotated[
@@ -233,6 +242,96 @@ def at_least(option: str, value: float | None, least: int) -> None:
     """
     if value is not None and value < least:
         raise invalid(option, value, f"give {least} or more")
+
+
+# --- Kafka ---
+
+RecordFormat = Literal["json", "rdf-patch", "debezium"]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class KafkaOptions:
+    """The options for topics of Kafka. Without `--kafka` there are none."""
+
+    servers: Annotated[
+        str | None,
+        Parameter(
+            name="--kafka",
+            help="Kafka's servers, HOST:PORT,…: read changes from --in-topic, not --changes.",
+        ),
+    ] = None
+    in_topics: Annotated[
+        tuple[str, ...],
+        Parameter(name="--in-topic", help="Topic of changes. Repeat the option for several."),
+    ] = ()
+    record_format: Annotated[
+        RecordFormat, Parameter(name="--record-format", help="What the records of --in-topic are.")
+    ] = "json"
+    tables: Annotated[
+        Path | None,
+        Parameter(
+            name="--tables",
+            help="JSON file that says how the rows of tables become triples, for debezium.",
+        ),
+    ] = None
+    idle: Annotated[
+        int | None,
+        Parameter(
+            name="--idle",
+            help="Do not wait for a partition of --in-topic that is more ticks behind the others "
+            "than this. By default a partition without records holds back all others.",
+        ),
+    ] = None
+    out_topic: Annotated[
+        str | None,
+        Parameter(name="--out-topic", help="Topic for the deltas of queries and complex events."),
+    ] = None
+    rejected_topic: Annotated[
+        str | None, Parameter(name="--rejected-topic", help="Topic for rejected rows.")
+    ] = None
+    firings_topic: Annotated[
+        str | None, Parameter(name="--firings-topic", help="Topic for the firings of rules.")
+    ] = None
+    settings: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--kafka-option",
+            help="NAME=VALUE for Spark's Kafka source and sink, such as "
+            "kafka.security.protocol=SSL. Repeat the option for several.",
+        ),
+    ] = ()
+
+    def check(self) -> None:
+        """Reject options that do not go together."""
+        if self.servers is None:
+            if self != NO_KAFKA:
+                raise GraphtideError(
+                    "options for topics need --kafka", hint="give its servers: --kafka HOST:9092"
+                )
+            return
+        if not self.in_topics:
+            raise GraphtideError("--kafka needs --in-topic", hint="name the topic of changes")
+        if (self.tables is None) != (self.record_format != "debezium"):
+            raise GraphtideError("--tables is for --record-format debezium, which needs it")
+        if self.out_topic is None and (self.rejected_topic or self.firings_topic):
+            raise GraphtideError("--rejected-topic and --firings-topic need --out-topic")
+        at_least("--idle", self.idle, 0)
+        for text in self.settings:
+            if not text.partition("=")[1]:
+                raise invalid("--kafka-option", text, "write NAME=VALUE")
+
+    @property
+    def source_options(self) -> dict[str, str]:
+        """Options of Spark's Kafka source and sink."""
+        pairs = (text.partition("=") for text in self.settings)
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+NO_KAFKA: Final = KafkaOptions()
+
+
+# --- errors of the command line ---
 
 
 def command_line_error(error: CycloptsError) -> str:

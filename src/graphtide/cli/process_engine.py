@@ -19,6 +19,7 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog, Rejects, load_data, open_graph
 from graphtide.cli.options import invalid
 from graphtide.cli.output import counted, open_output
+from graphtide.cli.serve import page_of, wait_for_interrupt
 from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, Session, SessionOutput
 from graphtide.cli.watch import INTERRUPTED, print_summary, stoppable
 from graphtide.errors import DataError, GraphtideError
@@ -65,7 +66,13 @@ def run_in_process(request: RunRequest) -> int:
     rejects = Rejects(request.on_error, limits=request.limits)
     graph = open_graph(request.store, request.limits, request.functions, tick_ms=request.tick_ms)
     with graph:
-        return _run(graph, request, rejects)
+        if not request.page:
+            return _run(graph, request, rejects)
+        with page_of(graph):
+            code = _run(graph, request, rejects)
+            if code == 0 and not request.follow:
+                wait_for_interrupt()
+            return code
 
 
 def _run(graph: LiveGraph, request: RunRequest, rejects: Rejects) -> int:
@@ -74,7 +81,9 @@ def _run(graph: LiveGraph, request: RunRequest, rejects: Rejects) -> int:
     # As on Spark, the program takes in the data like any other transaction.
     known = [each for each in graph.programs if each.program == request.program]
     running = known[0] if known else graph.run(request.program, functions=request.functions)
-    session = Session(graph, {}, on_error=request.on_error, tick_ms=request.tick_ms)
+    session = Session(
+        graph, {}, on_error=request.on_error, tick_ms=request.tick_ms, shown=request.page
+    )
     session.add_program(running, new=not known)
     files = None if request.out is None else OutputFiles(request)
     load_data(graph, request.data)

@@ -17,7 +17,6 @@ from graphtide import spark as spark_api
 from graphtide.cli import options as opt
 from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
-from graphtide.cli.kafka import NO_KAFKA, KafkaOptions
 from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
@@ -67,10 +66,11 @@ class RunRequest:
     rows_per_batch: int = 200_000
     limits: Limits = field(default_factory=Limits)
     layout: opt.Layout | None = None
-    kafka: KafkaOptions = NO_KAFKA
+    kafka: opt.KafkaOptions = opt.NO_KAFKA
     idle_seconds: float | None = None
     store: Path | None = None
     hubs: tuple[str, ...] = ()
+    page: bool = False
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -132,6 +132,7 @@ def run(
         ),
     ] = "parquet",
     follow: opt.FollowOption = False,
+    page: opt.PageOption = False,
     start: Start = "earliest",
     on_error: opt.OnErrorOption = "skip",
     max_quarantined: int | None = None,
@@ -156,7 +157,7 @@ def run(
     layout: opt.LayoutOption = None,
     hub: opt.HubOption = (),
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
-    kafka: KafkaOptions = NO_KAFKA,
+    kafka: opt.KafkaOptions = opt.NO_KAFKA,
 ) -> int:
     """Run a program.
 
@@ -194,19 +195,27 @@ def run(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        kafka, idle_seconds, store, hub,
+        kafka, idle_seconds, store, hub, page,
     )  # fmt: skip
     request.check()
-    chosen = choose_engine(engine if store is None else "process")
-    if chosen == "process" and kafka.servers is not None:
+    return run_with(choose_engine(engine if store is None else "process"), request)
+
+
+def run_with(engine: opt.Engine, request: RunRequest) -> int:
+    """Run a program that was checked, on an engine that is installed; the exit code."""
+    if engine == "process" and request.kafka.servers is not None:
         raise GraphtideError(
             "--kafka is for --engine spark",
             hint="install Java 17 and graphtide[spark], or read change logs with --changes",
         )
+    if engine == "spark" and request.page:
+        raise GraphtideError(
+            "--page shows a run in this process", hint="add --engine process, or leave it out"
+        )
     if called := called_functions(request.program):
         names = ", ".join(called)
         print(f"CALL {names}: listed as firings, not called", file=sys.stderr)
-    if chosen == "spark":
+    if engine == "spark":
         from graphtide.cli.spark_engine import run_on_spark
 
         return run_on_spark(request)
@@ -236,8 +245,10 @@ def rescale(
     /,
     *,
     partitions: Annotated[
-        int, Parameter(help="Number of partitions of the Spark job. From now on.")
-    ],
+        int | None,
+        Parameter(help="Number of partitions of the Spark job, from now on. By default as it was."),
+    ] = None,
+    hub: opt.HubOption = (),
     master: opt.MasterOption = None,
 ) -> int:
     """Rescale a checkpoint.
@@ -247,11 +258,17 @@ def rescale(
     checkpoint
         The --checkpoint of a run that is stopped, as a path or a URI.
     """
+    from graphtide.spark.partition.hubs import hub_counts
+
     opt.at_least("--partitions", partitions, 1)
-    with session_for(master) as spark:
-        done = spark_api.rescale(spark, checkpoint, partitions=partitions)
+    if partitions is None and not hub:
+        raise GraphtideError("give --partitions, or --hub, or both of them")
+    hub_counts(hub)
+    with session_for(checkpoint, master) as spark:
+        done = spark_api.rescale(spark, checkpoint, partitions=partitions, hubs=hub or None)
+    hubs = f", with the hubs {', '.join(done.hubs)}" if done.hubs else ""
     print(
-        f"{checkpoint}: {done.before} partitions before, {done.partitions} from now on; "
+        f"{checkpoint}: {done.before} partitions before, {done.partitions} from now on{hubs}; "
         f"the same graphtide run goes on with micro-batch {done.batch}",
         file=sys.stderr,
     )
@@ -269,7 +286,7 @@ def evolve(checkpoint: Path, program: Path, /, *, master: opt.MasterOption = Non
         The new program: a .tide file, or a .rq file with one query.
     """
     parsed = Program.read(program)
-    with session_for(master) as spark:
+    with session_for(checkpoint, master) as spark:
         done = spark_api.evolve(spark, checkpoint, parsed)
     said = {
         "new": done.added,
@@ -284,14 +301,16 @@ def evolve(checkpoint: Path, program: Path, /, *, master: opt.MasterOption = Non
 
 
 @contextmanager
-def session_for(master: str | None) -> Iterator[SparkSession]:
-    """A session to read and write checkpoints with."""
+def session_for(checkpoint: Path, master: str | None) -> Iterator[SparkSession]:
+    """A session to change a checkpoint with, which is checked before Spark starts."""
     from graphtide.cli import spark_engine as engine
     from graphtide.cli.watch import stoppable
 
     engine.check_needs()
+    from graphtide.spark.driver.rescale import known_checkpoint
     from graphtide.spark.session import open_session
 
+    known_checkpoint(Location.of(checkpoint))
     with stoppable(), engine.temporary_directory("graphtide-rescale-") as home:
         used = master or DEFAULT_MASTER
         with open_session(used, 2, Path(home, "spark.log")) as spark:

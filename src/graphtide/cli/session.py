@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog
@@ -23,12 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import Output
+    from graphtide.engine.results import TransactionTimes
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
+    from graphtide.kernel.batch import Ints
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
     from graphtide.rules.program import RunningProgram
 
+SHOWN_ROWS: Final = 5000
+"""Rows of the last deltas that a query keeps where they are shown elsewhere, too."""
 
 # --- output ---
 
@@ -115,9 +119,11 @@ Tally = RowTally | CountTally
 class DeltaSource:
     """The deltas of queries without windows, of all of them in the order of transactions."""
 
-    def __init__(self, graph: LiveGraph) -> None:
+    def __init__(self, graph: LiveGraph, *, shown: bool = False) -> None:
         self._graph = graph
         self._queries: dict[str, tuple[Query, RowTally]] = {}
+        self._shown = shown
+        self._seen: dict[str, int] = {}
 
     def add(self, query: Query) -> None:
         """Collect the deltas of one more query."""
@@ -132,7 +138,7 @@ class DeltaSource:
         """The delta rows since the last call."""
         found: list[tuple[int, SessionOutput]] = []
         for query, tally in self._queries.values():
-            for net, stamps in query.drain():
+            for net, stamps in self._drain(query):
                 delta = Delta(net, stamps, query.variables, self._graph.terms)
                 indexes = (net[:, TX] + stamps.first).tolist()
                 for index, row in zip(indexes, delta, strict=True):
@@ -141,6 +147,21 @@ class DeltaSource:
         if len(self._queries) > 1:
             found.sort(key=lambda each: each[0])
         return [row for _, row in found]
+
+    def _drain(self, query: Query) -> list[tuple[Ints, TransactionTimes]]:
+        """What is new in the history of a query; somebody who is shown it finds the last of it."""
+        if not self._shown:
+            return query.drain()
+        with self._graph.lock:
+            history = query.drain()
+            first, rows = len(history), 0
+            while first and rows < SHOWN_ROWS:
+                first -= 1
+                rows += len(history[first][0])
+            query.put_back(history[first:])
+            new = history[self._seen.get(query.name, 0) :]
+            self._seen[query.name] = len(history) - first
+        return new
 
 
 class WindowSource:
@@ -235,7 +256,8 @@ def _new(tally: CountTally, total: int) -> int:
 class Session:
     """Applies changes to a graph, and collects the output of its queries and programs.
 
-    An insert into a graph that has the name of a stream is an event of that stream.
+    An insert into a graph that has the name of a stream is an event of that stream. Where the
+    output is `shown` elsewhere too, queries keep their last deltas.
 
     >>> from graphtide import LiveGraph
     >>> from graphtide.rdf.changes import ChangeBatch
@@ -255,6 +277,7 @@ class Session:
         *,
         on_error: OnError = "raise",
         tick_ms: int = 1000,
+        shown: bool = False,
     ) -> None:
         self.graph = graph
         self.expected: int | None = None
@@ -263,7 +286,7 @@ class Session:
         self.busy = 0.0
         self.feed = graph.feed(on_error=on_error)
         self._tick_ms = tick_ms
-        self._deltas = DeltaSource(graph)
+        self._deltas = DeltaSource(graph, shown=shown)
         self._windows: list[WindowSource] = []
         self._programs: list[ProgramSource] = []
         self.queries: dict[str, Query] = {}

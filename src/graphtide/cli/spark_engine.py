@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
@@ -22,8 +23,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from graphtide.cli import options as opt
 from graphtide.cli.inputs import STANDARD_INPUT
-from graphtide.cli.kafka import run_over_kafka
 from graphtide.cli.output import FRAMES_PER_SECOND, OutputWriter, counted, open_output
 from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, SessionOutput
 from graphtide.cli.watch import INTERRUPTED, stoppable
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
     from graphtide.cli.run import RunRequest
     from graphtide.lang.tide.program import Program
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import SparkJob
+    from graphtide.spark.driver.sink import OnBatch
     from graphtide.spark.driver.status import BatchStatus
     from graphtide.spark.files import Location
 
@@ -416,3 +419,79 @@ def print_totals(job: SparkJob, program: Program) -> None:
         print(f"{name}: {said}", file=sys.stderr)
     if program.rules:
         print(f"rules: {counted(progress.fired, 'firing')}", file=sys.stderr)
+
+
+# --- Kafka ---
+
+
+def run_over_kafka(request: RunRequest) -> int:
+    """Run a program over topics to the end of what is there, or until Ctrl-C; the exit code."""
+    from graphtide.spark import kafka_settings
+    from graphtide.spark.driver.run import start
+    from graphtide.spark.session import open_session
+
+    kafka = request.kafka
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(temporary_directory("graphtide-run-")))
+        options = run_options(request, home, home)
+        if request.data:
+            raise GraphtideError(
+                "--data is loaded before change logs, and --kafka reads none",
+                hint="write the data to the topic first",
+            )
+        topics = ", ".join(kafka.in_topics)
+        print(f"{what_runs(request.program)} over {topics} of Kafka", file=sys.stderr)
+        printed = request.out is None and kafka.out_topic is None
+        output = None
+        if printed:
+            output = stack.enter_context(open_output(request.prologues, as_json=request.as_json))
+        log = home / "spark.log"
+        session = open_session(request.master, options.partitions, log, kafka_settings())
+        spark = stack.enter_context(session)
+        stop = stack.enter_context(stop_requested())
+        options = _with_changes(spark, request, options)
+        printer = None
+        if output is not None:
+            printer = BatchPrinter(output, options.out, request.program)
+        on_batch = _topic_writer(spark, kafka)
+        job = start(spark, request.program, options, printer, request.functions, on_batch)
+        follow_status(job, stop, as_json=request.as_json, quiet=printed)
+        return end_of_run(request, options, job, interrupted=stop())
+
+
+def _with_changes(spark: SparkSession, request: RunRequest, options: RunOptions) -> RunOptions:
+    """The options of a run, with the changes of its topics."""
+    from graphtide.spark import kafka_changes, kafka_shards
+
+    kafka = request.kafka
+    servers, topics = str(kafka.servers), list(kafka.in_topics)
+    changes = kafka_changes(
+        spark,
+        servers,
+        topics,
+        format=kafka.record_format,
+        tables=kafka.tables,
+        tick_ms=request.tick_ms,
+        start=request.start,
+        records_per_batch=request.rows_per_batch,
+        options=kafka.source_options,
+        checkpoint=options.checkpoint,
+    )
+    shards = kafka_shards(spark, servers, topics, kafka.source_options)
+    # As with change logs, a late row is rejected, and --on-error says whether the run goes on.
+    return replace(options, changes=changes, shards=shards, idle=kafka.idle, late="reject")
+
+
+def _topic_writer(spark: SparkSession, kafka: opt.KafkaOptions) -> OnBatch | None:
+    from graphtide.spark import TopicWriter
+
+    if kafka.out_topic is None:
+        return None
+    return TopicWriter(
+        spark,
+        str(kafka.servers),
+        kafka.out_topic,
+        rejected_topic=kafka.rejected_topic,
+        firings_topic=kafka.firings_topic,
+        options=kafka.source_options,
+    )

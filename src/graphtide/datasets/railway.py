@@ -39,6 +39,27 @@ QUERIES = {
 }
 """Well-formedness queries of the benchmark: each row is a violation."""
 
+PROGRAM = (
+    PREFIX
+    + "\n".join(f"QUERY {name} AS {text.removeprefix(PREFIX)}\n" for name, text in QUERIES.items())
+    + """
+EVENT Unmonitored(?sw) ON APPEAR OF SwitchMonitored(?sw)
+EVENT Monitored(?sw) ON DISAPPEAR OF SwitchMonitored(?sw)
+
+# A switch that nobody has monitored for twenty seconds.
+PATTERN Neglected(?sw) AS Unmonitored(?sw) -> NOT Monitored(?sw) WITHIN 20s
+RULE Report ON Neglected(?sw) THEN INSERT { ?sw :reported true }
+
+GOAL Lengths NONE OF PosLength
+FIX Measure ON PosLength(?segment, ?length)
+  THEN DELETE { ?segment :length ?length } ; INSERT { ?segment :length 1 }
+GOAL Positions NONE OF SwitchSet
+FIX Turn ON SwitchSet(?sw, ?current, ?position)
+  THEN DELETE { ?sw :currentPosition ?current } ; INSERT { ?sw :currentPosition ?position }
+"""
+)
+"""The queries, with a pattern, a rule, goals and fixes about their rows."""
+
 Triple = tuple[str, str, str]
 
 _TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

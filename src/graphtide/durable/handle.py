@@ -89,6 +89,13 @@ class DurableGraph:
 
     # --- the past ---
 
+    def begins_at(self) -> tuple[int, int]:
+        """The first transaction and time that `at` can go back to."""
+        if self.store.journal.first() <= 1:
+            return 0, 0
+        first = self.store.journal.snapshots()[0]
+        return first.tx, first.time
+
     def at(self, time: int | None, tx: int | None) -> Any:  # noqa: ANN401 - a live graph
         """A graph as of a time or a transaction."""
         if (time is None) == (tx is None):
@@ -101,14 +108,23 @@ class DurableGraph:
                 "not known",
                 hint="ask for an earlier time",
             )
-        graph = type(self._graph)(limits=self._limits, **self._options)
-        runtime, streams = graph._runtime, graph._streams  # noqa: SLF001 - the graph is made here
-        self.store.replay_until(graph, runtime, streams, Until(time, tx))
+        graph, runtime = self._replayed(Until(time, tx))
         if time is not None and time > runtime.clock:
             runtime.schedule.advance(time)
         runtime.max_buffered = 1
         runtime.schedule.recorder = Frozen("this graph is of the past")
         return graph
+
+    def _replayed(self, until: Until, begin: Until | None = None) -> tuple[Any, Runtime]:
+        """A graph as of then; with `begin`, from a snapshot that is not after that."""
+        graph = type(self._graph)(limits=self._limits, **self._options)
+        runtime, streams = graph._runtime, graph._streams  # noqa: SLF001 - the graph is made here
+        self.store.replay_until(graph, runtime, streams, until, begin)
+        return graph, runtime
+
+    def host_after(self, transactions: int) -> Runtime:
+        """A graph as it was after so many transactions, which has the changes of the last one."""
+        return self._replayed(Until(tx=transactions), Until(tx=transactions - 1))[1]
 
     def changes(self, query: Query, start: int, end: int) -> Iterator[Delta]:
         """The deltas of a query from a time up to another."""
@@ -120,9 +136,8 @@ class DurableGraph:
 
     def _deltas(self, query: Query, before: Until, until: Until) -> Iterator[Delta]:
         """The deltas of a query, replayed from the snapshot before the first of them."""
-        graph = type(self._graph)(limits=self._limits, **self._options)
-        runtime, streams = graph._runtime, graph._streams  # noqa: SLF001 - the graph is made here
-        self.store.replay_until(graph, runtime, streams, until, before)
+        graph, runtime = self._replayed(until, before)
+        runtime.past = self  # its rows can be explained, too
         found = next((each for each in graph.queries if each.name == query.name), None)
         for delta in () if found is None else found.deltas():
             if found is not None and delta.seq >= found.begins_at:
@@ -130,8 +145,8 @@ class DurableGraph:
 
     def cursor(self, query: Query, name: str) -> Cursor:
         """The cursor of a consumer of a query."""
-        return Cursor(self.store, query, name, self._since)
+        return Cursor(self.store, query, name, self.since)
 
-    def _since(self, query: Query, seq: int) -> Iterator[Delta]:
+    def since(self, query: Query, seq: int) -> Iterator[Delta]:
         """The deltas of a query after a sequence number, from the journal."""
         return self._deltas(query, Until(tx=seq + 1), Until())

@@ -18,7 +18,7 @@ from graphtide.durable.wal import LastRow, damage_in_wal
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
 FORMAT: Final = 1
@@ -48,6 +48,18 @@ CREATE TABLE cursors (
     query TEXT NOT NULL, name TEXT NOT NULL, tx INTEGER NOT NULL, PRIMARY KEY (query, name)
 );
 """
+
+
+def check_exists(folder: Path) -> None:
+    """Raise unless there is a store in a directory."""
+    if (folder / FILE).exists():
+        return
+    why = "no such directory" if not folder.exists() else f"it has no {FILE}"
+    raise GraphtideError(
+        f"there is no store in {folder}: {'it is a file' if folder.is_file() else why}",
+        hint="name the directory of a store; LiveGraph.open(directory), or `graphtide update` and "
+        "`watch` with --store, make one",
+    )
 
 
 class JournalRow(NamedTuple):
@@ -101,11 +113,13 @@ class Journal:
             self._database = sqlite3.connect(
                 uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
             )
+            if writes and not (self._tables() or self._is_empty()):
+                raise self._foreign()
             if writes:
                 self._database.execute("PRAGMA journal_mode = WAL")
                 self._database.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'OFF'}")
             self._database.execute("PRAGMA cell_size_check = ON")
-            if writes and not self._tables():
+            if writes and self._is_empty():
                 with self._transaction():
                     for statement in SCHEMA.split(";\n"):
                         self._database.execute(statement)
@@ -126,19 +140,25 @@ class Journal:
     def _tables(self) -> bool:
         return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = 'journal'"))
 
+    def _is_empty(self) -> bool:
+        return not self._all("SELECT 1 FROM sqlite_master LIMIT 1")
+
     def _check_format(self) -> None:
         found = self.meta("format") if self._tables() else None
         if not isinstance(found, int):
-            raise GraphtideError(
-                f"{self.path} is not the journal of a store",
-                hint="name the directory of a store, or an empty one to make a new store",
-            )
+            raise self._foreign()
         if found > FORMAT:
             raise GraphtideError(
                 f"{self.path} was written by a newer version of graphtide: format {found}, and "
                 f"this version reads up to {FORMAT}",
                 hint="open it with that version",
             )
+
+    def _foreign(self) -> GraphtideError:
+        return GraphtideError(
+            f"{self.path} is not the journal of a store",
+            hint="name the directory of a store, or an empty one to make a new store",
+        )
 
     def _end(self) -> tuple[int, int]:
         """The number and checksum of the last row, or of the snapshot that has replaced it."""
@@ -202,6 +222,15 @@ class Journal:
             self._database.execute(
                 "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (query, name, tx)
             )
+
+    def keep_cursors(self, queries: Collection[str]) -> None:
+        """Drop the cursors of all other queries: they were closed."""
+        gone = {query for query, _ in self.cursors()} - set(queries)
+        if gone:
+            with self._transaction():
+                self._database.executemany(
+                    "DELETE FROM cursors WHERE query = ?", [(query,) for query in sorted(gone)]
+                )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

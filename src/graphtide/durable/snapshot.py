@@ -1,8 +1,9 @@
-"""Snapshots: the quads of a graph and what is registered on it, as a file of two Arrow streams.
+"""Snapshots: a graph, what runs on it and what that holds, as a file of four Arrow streams.
 
-The first stream has the terms, the second the quads as places in them (as in a chunk). The metadata
-of the first has everything else, as JSON. A snapshot is written beside its name and renamed when it
-is on disk; its checksum is in the journal.
+The first stream has the terms, the second the quads as places in them (as in a chunk). The others
+have what streams, windows and programs hold: terms again, and arrays (`durable/state.py`). The
+metadata of the first has everything else, as JSON. A snapshot is written beside its name and
+renamed when it is on disk; its checksum is in the journal.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import json
 import os
 import zlib
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from graphtide.durable import chunks
 from graphtide.durable.journal import FORMAT
+from graphtide.durable.state import pack
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from graphtide.engine.runtime import Runtime
@@ -32,28 +35,34 @@ BLOCK: Final = 1 << 22
 
 @dataclass(slots=True)
 class SnapshotState:
-    """A graph without its quads: clock, numbers, and the entries that registered what runs on it.
-
-    `counters` has numbers that go on where they were, by program and stream.
-    """
+    """A graph without its quads: clock, numbers, and the entries that registered what runs."""
 
     clock: int
     last_tx: int
     done: int
     registrations: list[dict[str, Any]] = field(default_factory=list)
-    counters: dict[str, dict[str, int]] = field(default_factory=dict)
     format: int = FORMAT
 
 
-def tables_of(runtime: Runtime, state: SnapshotState) -> tuple[pa.Table, pa.Table]:
-    """The tables of a snapshot of the graph as it is now."""
+class SnapshotTables(NamedTuple):
+    """The tables of a snapshot."""
+
+    terms: pa.Table
+    quads: pa.Table
+    held_terms: pa.Table
+    held: pa.Table
+
+
+def tables_of(runtime: Runtime, state: SnapshotState, held: Mapping[str, Any]) -> SnapshotTables:
+    """The tables of a snapshot of the graph as it is now, given what streams and programs hold."""
     codes, terms = chunks.coded(runtime.quad_ids(), runtime.terms)
     arrays: list[Any] = [pa.array(np.ascontiguousarray(column)) for column in codes.T]
     terms = terms.replace_schema_metadata({"state": json.dumps(asdict(state))})
-    return terms, pa.Table.from_arrays(arrays, schema=QUADS)
+    quads = pa.Table.from_arrays(arrays, schema=QUADS)
+    return SnapshotTables(terms, quads, *pack(held, runtime.terms))
 
 
-def write_snapshot(path: Path, tables: tuple[pa.Table, pa.Table]) -> tuple[int, int]:
+def write_snapshot(path: Path, tables: SnapshotTables) -> tuple[int, int]:
     """Write a snapshot that is either there as a whole or not at all; its size and checksum."""
     beside = path.with_suffix(".tmp")
     with beside.open("wb") as file:
@@ -93,23 +102,27 @@ def check_snapshot(path: Path, size: int, crc: int) -> None:
         )
 
 
-def read_snapshot(path: Path) -> tuple[SnapshotState, pa.Table, pa.Table]:
-    """The state, the terms and the quads of a snapshot."""
-    terms, quads = chunks.from_bytes(pa.memory_map(str(path)).read_buffer())
-    fields = json.loads((terms.schema.metadata or {})[b"state"])
+def read_snapshot(path: Path) -> tuple[SnapshotState, SnapshotTables]:
+    """The state and the tables of a snapshot."""
+    tables = chunks.from_bytes(pa.memory_map(str(path)).read_buffer())
+    fields = json.loads((tables[0].schema.metadata or {})[b"state"])
     if fields["format"] > FORMAT:
         raise GraphtideError(
             f"{path} was written by a newer version of graphtide: format {fields['format']}",
             hint="open the store with that version",
         )
-    return SnapshotState(**fields), terms, quads
+    return SnapshotState(**fields), SnapshotTables(*tables)
 
 
-def restore_quads(runtime: Runtime, state: SnapshotState, terms: pa.Table, quads: pa.Table) -> None:
-    """Let an empty graph begin with the quads of a snapshot."""
-    ids = chunks.interned(terms, runtime.terms)
-    rows: Ints = np.empty((len(quads), 4), np.int32)
+def restore_quads(
+    runtime: Runtime, state: SnapshotState, tables: SnapshotTables, hidden: Ints
+) -> None:
+    """Let an empty graph begin with the quads of a snapshot, and the `hidden` ones of windows."""
+    ids = chunks.interned(tables.terms, runtime.terms)
+    many = len(tables.quads)
+    rows: Ints = np.empty((many + len(hidden), 4), np.int32)
     for place, name in enumerate("spog"):
-        column: Any = quads[name]
-        rows[:, place] = ids[column.to_numpy()]
+        column: Any = tables.quads[name]
+        rows[:many, place] = ids[column.to_numpy()]
+    rows[many:] = hidden
     runtime.restore(rows, state.clock, state.last_tx, state.done)

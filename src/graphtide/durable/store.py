@@ -15,10 +15,11 @@ from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from graphtide.durable import rest, retention
+from graphtide.durable import retention
 from graphtide.durable import snapshot as snap
+from graphtide.durable import state as held_state
 from graphtide.durable.chunks import InputEntry
-from graphtide.durable.journal import FILE, CallRow, Journal, SnapshotRow
+from graphtide.durable.journal import CallRow, Journal, SnapshotRow, check_exists
 from graphtide.durable.recorder import Durability, Recorder
 from graphtide.durable.replay import Replay, ReplayTarget, Until
 from graphtide.errors import ActionError, GraphtideError
@@ -41,12 +42,17 @@ class WriteLock:
     """The right to write to a store: one process has it, until it ends."""
 
     def __init__(self, folder: Path) -> None:
-        self._database = sqlite3.connect(
-            folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False
-        )
         try:
+            self._database = sqlite3.connect(
+                folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False
+            )
             self._database.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
+        except sqlite3.Error as error:
+            if "locked" not in str(error):
+                raise GraphtideError(
+                    f"{folder / LOCK}: {error}",
+                    hint="the directory must be writable; the file itself holds nothing",
+                ) from None
             self._database.close()
             raise GraphtideError(
                 f"{folder} is open in another process, or was opened twice",
@@ -78,10 +84,10 @@ class Store:
         self.durability: Durability = durability
         self.read_only = read_only
         self.policy = retention.RetentionPolicy.of(retain)
-        if read_only and not (self.folder / FILE).exists():
-            raise GraphtideError(f"there is no store in {self.folder}")
-        if not read_only:
-            self.folder.mkdir(parents=True, exist_ok=True)
+        if read_only:
+            check_exists(self.folder)
+        else:
+            _make(self.folder)
         self._lock = None if read_only else WriteLock(self.folder)
         try:
             fsync = durability != "none"
@@ -208,12 +214,15 @@ class Store:
                     raise
                 log.warning("%s; the journal goes further back", error)
                 continue
-            state, terms, quads = snap.read_snapshot(self.folder / row.file)
-            snap.restore_quads(replay.runtime, state, terms, quads)
-            rest.restore_streams(streams, state.counters)
+            state, tables = snap.read_snapshot(self.folder / row.file)
+            held, _holder = held_state.unpack(tables.held_terms, tables.held, replay.runtime.terms)
+            hidden = streams.begin(held["streams"])
+            snap.restore_quads(
+                replay.runtime, state, tables, hidden[:0] if replay.only_data else hidden
+            )
             for each in state.registrations:
                 replay.apply(InputEntry(each["kind"], each["fields"]), again=True)
-            rest.restore_counters(replay.graph, streams, state.counters)
+            held_state.load_all(replay.graph, streams, held)
             for query in replay.graph.queries:
                 query.begins_at = state.done
             return row.number, row.chain
@@ -251,10 +260,7 @@ class Store:
         return self.recorder.recorded > max(FIRST_SNAPSHOT, 2 * len(self._runtime.store))
 
     def checkpoint(self, graph: ReplayTarget) -> bool:
-        """Write a snapshot, and drop what `retain` allows; whether there is one of now.
-
-        A graph whose programs or windows hold events has no snapshot: they come from the journal.
-        """
+        """Write a snapshot, and drop what `retain` allows; whether there is one of now."""
         runtime, recorder = self._runtime, self.recorder
         if runtime is None or recorder is None or self._streams is None:
             raise GraphtideError("a store that is open for reading has no checkpoints")
@@ -263,12 +269,13 @@ class Store:
                 raise recorder.broken
             runtime.settle()
             recorder.flush()
+            self.journal.keep_cursors([query.name for query in graph.queries])
             number, chain = self.journal.last, self.journal.crc
             if any(row.number == number for row in self.journal.snapshots()):
                 return True
-            held = rest.what_is_held(graph, self._streams)
-            if recorder.loose or held:
-                log.info("no snapshot of %s: %s", self.folder, held or "a query was closed")
+            why = held_state.obstacle(runtime, self._streams)
+            if recorder.loose or why:
+                log.info("no snapshot of %s: %s", self.folder, why or "a query was closed")
                 recorder.recorded = 0
                 return False
             state = snap.SnapshotState(
@@ -276,9 +283,8 @@ class Store:
                 runtime.last_tx,
                 runtime.transactions,
                 [{"kind": e.kind, "fields": e.fields} for e in recorder.registrations],
-                rest.counters(graph, self._streams),
             )
-            tables = snap.tables_of(runtime, state)
+            tables = snap.tables_of(runtime, state, held_state.dump_all(graph, self._streams))
             recorder.recorded = 0
         name = f"snapshot-{number}.arrow"
         try:
@@ -315,6 +321,16 @@ class Store:
                 self._runtime.schedule.recorder = Frozen("the store of this graph is closed")
                 self._runtime.max_buffered = 1
             self.abandon()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GraphtideError(
+            f"{folder} cannot be the directory of a store: {error.strerror}",
+            hint="name a directory, which is made if need be",
+        ) from None
 
 
 class Frozen:

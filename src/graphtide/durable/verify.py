@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.durable import chunks
 from graphtide.durable import snapshot as snap
-from graphtide.durable.journal import FILE, LAST_FILE, Journal, checksum
+from graphtide.durable.journal import FILE, LAST_FILE, Journal, check_exists, checksum
 from graphtide.durable.wal import LastRow, damage_in_wal
 from graphtide.errors import GraphtideError
 
@@ -29,7 +29,7 @@ class StoreReport:
 def verify(folder: Path) -> StoreReport:
     """Read everything in a store, and compare it with its checksums."""
     report = StoreReport()
-    _exists(folder)
+    check_exists(folder)
     wal = damage_in_wal(folder / f"{FILE}-wal")
     if wal is not None:
         report.problems.append(wal)
@@ -95,7 +95,7 @@ def _rows(journal: Journal, report: StoreReport, sound: dict[int, int]) -> None:
 
 def describe(folder: Path) -> Iterator[tuple[str, str]]:
     """What a store holds, as names and texts."""
-    _exists(folder)
+    check_exists(folder)
     journal = Journal(folder, writes=False)
     try:
         size, snapshots = journal.size(), journal.snapshots()
@@ -117,10 +117,3 @@ def describe(folder: Path) -> Iterator[tuple[str, str]]:
                     yield header["kind"], header["name"]
     finally:
         journal.close()
-
-
-def _exists(folder: Path) -> None:
-    if not (folder / FILE).exists():
-        raise GraphtideError(
-            f"there is no store in {folder}", hint="LiveGraph.open(directory) makes one"
-        )

@@ -25,8 +25,11 @@ from graphtide.why.explain import RowQuestion
 from graphtide.why.render import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from graphtide.engine.query_host import QueryPast
     from graphtide.engine.transaction import Recent
     from graphtide.kernel import QuadStore
     from graphtide.limits import Limits
@@ -44,6 +47,7 @@ class ExplainingHost(Protocol):
     terms: TermDictionary
     limits: Limits
     recent: Recent | None
+    past: QueryPast | None
 
     @property
     def default_graph(self) -> str:
@@ -69,7 +73,11 @@ class StoreQuads:
     """The quads of a store, found by its indexes; where there is none, by one sort for all."""
 
     def __init__(
-        self, store: QuadStore, terms: TermDictionary, windows: WindowEvents | None = None
+        self,
+        store: QuadStore,
+        terms: TermDictionary,
+        windows: WindowEvents | None = None,
+        undone: UndoneChanges | None = None,
     ) -> None:
         if not store.stores:
             raise GraphtideError(
@@ -79,6 +87,7 @@ class StoreQuads:
         self._store = store
         self._terms = terms
         self._windows = windows
+        self._undone = undone
         self._all: Ints | None = None
         self._sorted: dict[int, tuple[Longs, Ints]] = {}
 
@@ -124,6 +133,10 @@ class StoreQuads:
                     yield graph, found
 
     def _rows(self, quad: tuple[int, int, int, int]) -> Ints:
+        found = self._present(quad)
+        return found if self._undone is None else self._undone.before(found, quad)
+
+    def _present(self, quad: tuple[int, int, int, int]) -> Ints:
         if min(quad) >= 0:
             whole = np.array([quad], np.int32)
             return whole[self._store.contains(whole)]
@@ -146,12 +159,77 @@ class StoreQuads:
         return same
 
 
+class UndoneChanges:
+    """What restores the quads before some changes: the opposite of the first change of each.
+
+    Changes are looked at as arrays of ids: a transaction may have very many.
+    """
+
+    def __init__(self, rows: Ints) -> None:
+        quads = rows[:, VALUES:]
+        order = np.lexsort(quads.T)  # it is stable: equal quads stay in the order of their changes
+        first = np.ones(len(order), np.bool_)
+        first[1:] = (quads[order[1:]] != quads[order[:-1]]).any(axis=1)
+        self._quads = quads[order[first]]
+        self._present = rows[order[first], DIFF] < 0
+
+    def before(self, found: Ints, quad: tuple[int, int, int, int]) -> Ints:
+        """The quads that there were, of those that match, given those that there are."""
+        mine = _matching(self._quads, quad)
+        if not mine.any():
+            return found
+        changed = set(map(tuple, self._quads[mine].tolist()))
+        stays = [tuple(row) not in changed for row in found.tolist()]
+        return np.concatenate([found[stays], self._quads[mine & self._present]])
+
+
+def _matching(quads: Ints, wanted: tuple[int, int, int, int]) -> NDArray[np.bool_]:
+    """Which quads have some ids; -1 is any."""
+    mine = np.ones(len(quads), np.bool_)
+    for column, value in enumerate(wanted):
+        if value >= 0:
+            mine &= quads[:, column] == value
+    return mine
+
+
+class TransactionChanges:
+    """The changes of a transaction, without those that cancel out; decoded when asked for."""
+
+    def __init__(self, rows: Ints, terms: TermDictionary) -> None:
+        quads, (which, many) = rows[:, VALUES:], _numbered(rows[:, VALUES:])
+        totals = np.zeros(many, np.int64)
+        np.add.at(totals, which, rows[:, DIFF])
+        _, first = np.unique(which, return_index=True)
+        own = np.sort(first[totals != 0])
+        self._quads, self._diffs, self._terms = quads[own], totals[which[own]], terms
+
+    def matching(self, patterns: Iterable[Sequence[Term | None]]) -> list[tree.FactChange]:
+        """The changes of quads that have the terms of one of some patterns, None being any."""
+        mine = np.zeros(len(self._quads), np.bool_)
+        for pattern in patterns:
+            ids = [-1 if part is None else self._terms.lookup(part) for part in pattern]
+            if 0 not in ids:
+                mine |= _matching(self._quads, (ids[0], ids[1], ids[2], -1))
+        rows = zip(self._quads[mine].tolist(), self._diffs[mine].tolist(), strict=True)
+        return [_change(quad, diff, self._terms) for quad, diff in rows]
+
+
+def _numbered(quads: Ints) -> tuple[Longs, int]:
+    """A number for each row, equal for equal ones; and how many numbers there are."""
+    order = np.lexsort(quads.T)
+    begins = np.zeros(len(order), np.int64)
+    begins[1:] = (quads[order[1:]] != quads[order[:-1]]).any(axis=1)
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(begins)
+    return numbers, int(begins.sum()) + 1 if len(order) else 0
+
+
 class Moment(NamedTuple):
     """The quads before and after a transaction, and what it changed."""
 
     before: tree.QuadSource
     after: tree.QuadSource
-    changes: list[tree.FactChange]
+    changes: TransactionChanges
 
 
 def moment_of(host: ExplainingHost, index: int) -> Moment | None:
@@ -165,34 +243,19 @@ def moment_of(host: ExplainingHost, index: int) -> Moment | None:
     rows = host.store.effective(steps[0]) if piece else np.concatenate(steps)
     if rows is None:
         return None
-    now = StoreQuads(host.store, host.terms)
-    own = rows[rows[:, TX] == index - first]
-    later = rows[rows[:, TX] > index - first]
-    after = tree.ChangedQuads(now, _undone(later, host.terms))
-    before = tree.ChangedQuads(now, _undone(np.concatenate([own, later]), host.terms))
-    return Moment(before, after, _net(own, host.terms))
-
-
-def _change(row: list[int], terms: TermDictionary, sign: int) -> tree.FactChange:
-    s, p, o, g = row[VALUES:]
-    name = NamedNode(terms.hidden_name(g)) if g >= HIDDEN_GRAPHS else terms.decode(g) if g else None
-    return tree.FactChange(
-        sign * row[DIFF], tree.Fact(terms.decode(s), terms.decode(p), terms.decode(o), name)
+    own = rows[:, TX] == index - first
+    later = rows[:, TX] > index - first
+    before, after = (
+        StoreQuads(host.store, host.terms, undone=UndoneChanges(rows[undone]))
+        for undone in (own | later, later)
     )
+    return Moment(before, after, TransactionChanges(rows[own], host.terms))
 
 
-def _undone(rows: Ints, terms: TermDictionary) -> Iterator[tree.FactChange]:
-    """What restores the quads before some changes: the opposite of the first change of each."""
-    return (_change(row, terms, -1) for row in reversed(rows.tolist()))
-
-
-def _net(rows: Ints, terms: TermDictionary) -> list[tree.FactChange]:
-    """The changes of a transaction, without those that cancel out."""
-    totals: dict[tuple[int, ...], list[int]] = {}
-    for row in rows.tolist():
-        known = totals.setdefault(tuple(row[VALUES:]), [*row[:DIFF], 0, *row[VALUES:]])
-        known[DIFF] += row[DIFF]
-    return [_change(row, terms, 1) for row in totals.values() if row[DIFF]]
+def _change(quad: Sequence[int], diff: int, terms: TermDictionary) -> tree.FactChange:
+    s, p, o, g = quad
+    name = NamedNode(terms.hidden_name(g)) if g >= HIDDEN_GRAPHS else terms.decode(g) if g else None
+    return tree.FactChange(diff, tree.Fact(terms.decode(s), terms.decode(p), terms.decode(o), name))
 
 
 # --- questions ---
@@ -293,8 +356,8 @@ class Explainer:
         limit: int,
     ) -> tree.Explanation:
         """Why a row came with a transaction, or went."""
+        moment = moment_of(self._host, index) or self._past_moment(index)
         with _bounded(self._host.limits):
-            moment = moment_of(self._host, index)
             verb = "came into" if diff > 0 else "left"
             title = f"{row_text(row) or 'a row'} {verb} {self._name} at {time}"
             if moment is None:
@@ -309,6 +372,17 @@ class Explainer:
         notes = () if changes else ("no change of that transaction: the row was there before",)
         by = "because of" if diff > 0 else "this was so before; it ended with"
         return self._explanation(row, title, found, more, changes, by, notes)
+
+    def _past_moment(self, index: int) -> Moment | None:
+        """The graph around an older transaction, if a store has it, and by itself.
+
+        What rules derive from an input is replayed at once: only the last such transaction is.
+        """
+        try:
+            past = self._host.past
+            return None if past is None else moment_of(past.host_after(index + 1), index)
+        except GraphtideError:  # it is older than what the store retains
+            return None
 
     def _derive(
         self, row: dict[str, Term | None], source: tree.QuadSource, *, every: bool, limit: int

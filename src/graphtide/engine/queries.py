@@ -107,7 +107,7 @@ class RunningPlans:
         expected = {node: expect(node).rows for node in node_ids} if statistics.known else None
         known = actual and self._store.stores
         counted = actual_rows(plan.root, self._rows_of, self.terms, self.now) if known else None
-        return NodeFacts(self.network.sizes(node_ids), expected, counted, answer)
+        return NodeFacts(self.network.sizes(node_ids), expected, counted, answer, statistics)
 
     def _rows_of(self, node: Search) -> Ints:
         return self._store.evaluate(self.programs.number(to_program(node, self.terms)))
@@ -223,16 +223,17 @@ class QueryRegistry:
     ) -> list[tuple[Query, Delta]]:
         """Pass the output of plan nodes to the queries that read them; the deltas to notify of."""
         deltas: list[tuple[Query, Delta]] = []
-        for node_id in self._readers.keys() & outputs.keys():
-            for query in self._readers[node_id]:
-                delta = query.take(outputs[node_id], stamps)
+        for node_id, output in outputs.items():
+            for query in self._readers.get(node_id, ()):
+                delta = query.take(output, stamps)
                 if delta is not None:
                     deltas.append((query, delta))
         if len(self._store) >= self._replan_at:
             self._replan_at = GROWTH * len(self._store)
             for query in self:
                 self.replan(query)
-        deltas.sort(key=lambda each: each[0].order)
+        if len(deltas) > 1:
+            deltas.sort(key=lambda each: each[0].order)
         return deltas
 
     def rebuild(self, store: QuadStore, first: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphtide.engine import explanations
 
@@ -40,13 +40,13 @@ class QueryHost(explanations.ExplainingHost, Protocol):
 
     lock: RLock
     past: QueryPast | None
+    done: int
+    """How many transactions have been applied."""
+    facade: Callable[[], Any]
+    """Gives the live graph above it, as long as that exists."""
 
     def flush(self) -> None:
         """Apply buffered changes."""
-
-    @property
-    def transactions(self) -> int:
-        """How many transactions have been applied."""
 
     def notify_each(self, query: Query) -> None:
         """From now on a query has callbacks: apply transaction by transaction."""
@@ -67,6 +67,9 @@ class QueryHost(explanations.ExplainingHost, Protocol):
 class QueryCursor(Protocol):
     """The deltas of a query, from where a consumer last acknowledged."""
 
+    acknowledged: int
+    """The sequence number up to which it has; less than -1 before it has any."""
+
     def deltas(self) -> Iterator[Delta]:
         """The deltas that are not acknowledged, oldest first."""
 
@@ -82,6 +85,12 @@ class QueryPast(Protocol):
 
     def cursor(self, query: Query, name: str) -> QueryCursor:
         """The cursor of that name."""
+
+    def host_after(self, transactions: int) -> explanations.ExplainingHost:
+        """The graph as it was after so many transactions."""
+
+    def since(self, query: Query, seq: int) -> Iterator[Delta]:
+        """The deltas after a sequence number."""
 
 
 class WindowSide(Protocol):

@@ -85,8 +85,9 @@ class DeltaRow:
     ) -> Explanation:
         """Why the row came or went; with `all`, every derivation of it, up to `limit`.
 
-        The changes of the last transactions are at hand until others are applied. Of an older row,
-        the explanation is that of the graph now, and says so.
+        The changes of the last transactions are at hand until others are applied; those of older
+        ones are in the journal of a durable graph. Else the explanation is that of the graph now,
+        and says so.
         """
         if self._query is None:
             raise GraphtideError(

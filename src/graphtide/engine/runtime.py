@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
@@ -76,6 +76,7 @@ class Runtime:
         self._buffer = ingest.WriteBuffer()
         self.max_buffered = ingest.MAX_BUFFERED
         self.past: QueryPast | None = None
+        self.facade: Callable[[], Any] = lambda: None
         self._queue: deque[ingest.Transactions] = deque()
         self._running = False
         self.eager: tuple[Follower, ...] = ()
@@ -210,13 +211,15 @@ class Runtime:
             with self.schedule:
                 for one in list(ingest.one_by_one(piece)):
                     self.schedule.attempt(partial(self._apply_piece, one, recorder))
-        self._notify()
+        if self._unnotified or self.schedule.failure is not None:
+            self._notify()
 
     def _commit(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions to the store, and what they change to the answers."""
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self.done)
-        self._underway = Underway(piece, [changes], self.done)
+        if self._underway is None or self._underway.piece is not piece:
+            self._underway = Underway(piece, [changes], self.done)
         if ALWAYS:
             self.reclaimer.verify(changes[:, VALUES:])
         deltas = None
@@ -227,8 +230,9 @@ class Runtime:
         if recorder is not None:
             recorder.changes(piece)
         self.done += len(times)
-        self._unnotified = deque(deltas or ())
-        self._unnotified.append(None)
+        if deltas or self.eager:
+            self._unnotified = deque(deltas or ())
+            self._unnotified.append(None)
         self.recent, self._underway = Recent(self._underway, self.terms.generation), None
 
     def _recover(self, *, again: bool = True) -> None:

@@ -130,6 +130,10 @@ class _Input:
     taken: int = 0
 
 
+FAILED: Final = object()
+"""What `attempt` returns if something was raised."""
+
+
 class Scheduler:
     """The clock, the effects that wait for their turn, and the followers in order.
 
@@ -168,7 +172,7 @@ class Scheduler:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._calls -= 1
-        if not self._calls and self.failure is not None:
+        if self.failure is not None and not self._calls and not self.running:
             self._raise_first(error)
 
     def raise_errors(self) -> None:
@@ -241,16 +245,11 @@ class Scheduler:
                 self.attempt(effect)
 
     def _goes_on(self) -> bool:
-        done = False
-        for follower in self.followers:
-            before = self.failure
-            done = self.attempt(follower.go_on) is True or self.failure is not before
-            if done:
-                break
-        return done
+        """Whether a follower had something left to do; what fails was something."""
+        return any(self.attempt(follower.go_on) in (True, FAILED) for follower in self.followers)
 
     def attempt(self, work: Callable[[], object]) -> object:
-        """Do something; an error is raised at the end of the cascade, or of the call."""
+        """Do something; an error, for which `FAILED` is returned, is raised at the end."""
         try:
             return work()
         except CascadeError as error:
@@ -258,7 +257,7 @@ class Scheduler:
             self.report(error)
         except Exception as error:  # noqa: BLE001 - `perform` raises it
             self.report(error)
-        return None
+        return FAILED
 
     def not_applied(self, error: Exception, time: int, *, derived: bool) -> None:
         """A transaction failed. What a limit has prevented, a replay of its cause might not."""

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 NOTHING: Ints = np.empty((0, 4), np.int32)
 
 
-def run_update(runtime: Runtime, text: str, time: int | None, load_from: str | Path | None) -> int:
+def run_update(
+    runtime: Runtime, text: str | upd.Update, time: int | None, load_from: str | Path | None
+) -> int:
     """Run an update request as one transaction, all or nothing; how many quads it changed."""
     runtime.flush()
-    request = parse_update(text)
+    request = parse_update(text) if isinstance(text, str) else text
     runtime.reject_inside_callback("update()")
     folder = None if load_from is None else Path(load_from)
     with runtime.schedule:

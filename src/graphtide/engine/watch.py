@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         QueryHost,
         WindowSide,
     )
+    from graphtide.plan.explain import NodeFacts
     from graphtide.plan.physical import QueryPlan
     from graphtide.why.tree import Explanation
 
@@ -134,7 +135,7 @@ class Query:
             if not self._history:
                 return self._no_change
             net, stamps = self._history[-1]
-            last = self._host.transactions - 1 - stamps.first
+            last = self._host.done - 1 - stamps.first
             if last >= len(stamps.times) or net[-1, TX] != last:
                 return self._no_change
             if last > 0:
@@ -152,6 +153,45 @@ class Query:
             retained = [self._delta(net, stamps) for net, stamps in self._history]
         for delta in retained:
             yield from delta.by_transaction()
+
+    @synchronized
+    def recent(self, after: int = -1, limit: int = 100) -> list[Delta]:
+        """The last retained deltas, oldest first: those with a greater `seq`, at most `limit`."""
+        self._host.settle()
+        found: list[Delta] = []
+        for net, stamps in reversed(self._history):
+            if len(found) >= limit or stamps.first + int(net[-1, TX]) <= after:
+                break
+            each = self._delta(net, stamps).by_transaction()
+            found[:0] = [delta for delta in each if delta.seq > after]
+        return found[-limit:]
+
+    @synchronized
+    def since(self, seq: int) -> list[Delta]:
+        """The deltas after that of a sequence number, oldest first, also from the journal.
+
+        An error if some of them are no longer retained, and there is no journal.
+        """
+        self._host.settle()
+        found: deque[tuple[Ints, TransactionTimes]] = deque()
+        reached = not self.evicted and self.begins_at <= seq + 1
+        for net, stamps in reversed(self._history):
+            if stamps.first + int(net[0, TX]) <= seq:
+                reached = True
+                if stamps.first + int(net[-1, TX]) <= seq:
+                    break
+            found.appendleft((net, stamps))
+        if reached:
+            parts = [self._delta(net, stamps) for net, stamps in found]
+            deltas = (delta for part in parts for delta in part.by_transaction())
+        elif self._host.past is not None:
+            deltas = (delta for delta in self._host.past.since(self, seq))
+        else:
+            raise GraphtideError(
+                f"the deltas of {self.name} after {seq} are no longer retained",
+                hint="begin with the current answer, or keep the graph in a store",
+            )
+        return [delta for delta in deltas if delta.seq > seq]
 
     def rows(self) -> Iterator[DeltaRow]:
         """The rows of all `deltas()`, oldest first."""
@@ -245,8 +285,8 @@ class Query:
     # --- the answer now ---
 
     @synchronized
-    def table(self, *, terms: bool = False) -> pa.Table:
-        """The current answer as an Arrow table; duplicates are repeated.
+    def table(self, *, terms: bool = False, offset: int = 0, limit: int | None = None) -> pa.Table:
+        """The current answer as an Arrow table, or a part of it; duplicates are repeated.
 
         Columns whose values all are of one XSD type have its Arrow type (int64, double, bool,
         timestamp, date, string). Other columns, and all of them with `terms=True`, are N-Triples
@@ -255,7 +295,8 @@ class Query:
         self._host.settle()
         rows = self._answer.rows()
         repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
-        return answer_table(self._columns, repeated, self._host.terms, texts=terms)
+        part = repeated[offset : None if limit is None else offset + limit]
+        return answer_table(self._columns, part, self._host.terms, texts=terms)
 
     def to_pandas(self) -> pd.DataFrame:
         """The current answer as a pandas DataFrame, with the types of `table()`."""
@@ -400,6 +441,11 @@ class Query:
         return self._answer.nbytes
 
     @synchronized
+    def facts(self, *, actual: bool | None = None) -> NodeFacts:
+        """The numbers of the nodes of the plan that `explain` shows."""
+        return self._host.plan_facts(self, self._count, actual=actual)
+
+    @synchronized
     def explain(
         self,
         format: ExplainFormat = "text",  # noqa: A002 - the user's word
@@ -411,8 +457,7 @@ class Query:
         Counting the `actual` rows of every node evaluates the query once more: unless asked, that
         is left out for large graphs.
         """
-        facts = self._host.plan_facts(self, self._count, actual=actual)
-        text = explain(self.plan, format, facts)
+        text = explain(self.plan, format, self.facts(actual=actual))
         return text if self.windows is None or format != "text" else self.windows.explain(text)
 
     @synchronized
@@ -468,6 +513,10 @@ class Query:
     def _evict(self, limit: int) -> bool:
         """Drop the oldest transactions, as many as need be, but never the last one."""
         net, stamps = self._history.popleft()
+        if self._history and net[0, TX] == net[-1, TX]:
+            self._held -= len(net)
+            self.evicted += len(net)
+            return True
         starts = np.flatnonzero(np.diff(net[:, TX], prepend=-1))
         begins = starts if not self._history else np.append(starts, len(net))
         # A large buffer makes room for many rows at once, so that evicting costs little per row.

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 COUNT_BEFORE, DELTA_VALUES = 2, 3
 """Columns of the output after transaction and diff: the count before, then the values."""
 
+SCRATCH = 64
+"""Rows of a batch for which scratch space is at hand."""
+
 
 @compiled
 def consolidate_step(
@@ -98,14 +101,16 @@ class Answer:
     def __init__(self, width: int) -> None:
         self._table = RowTable(width)
         self._room = 0
+        self._touched: Ints = np.empty((SCRATCH, 2), np.int32)
 
     def step(self, batch: Ints) -> Ints:
         """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`."""
-        if self._room < len(batch):
-            self._room = self._table.reserve(len(batch))
-        self._room -= len(batch)
-        out = np.empty((len(batch), DELTA_VALUES + self._table.width), np.int32)
-        touched = np.empty((len(batch), 2), np.int32)
+        rows = len(batch)
+        if self._room < rows:
+            self._room = self._table.reserve(rows)
+        self._room -= rows
+        out = np.empty((rows, DELTA_VALUES + self._table.width), np.int32)
+        touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
         n = int(consolidate_step(*self._table.arrays, batch, touched, out))
         # Deltas are kept for a while: a short one must not keep a long array alive.
         return out[:n].copy() if 2 * n < len(out) else out[:n]

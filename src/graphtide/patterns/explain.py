@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from math import inf
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
-from graphtide.diagram import DiagramEdge, DiagramNode, Mermaid, draw_svg
+from graphtide.diagram import Drawing, DrawnEdge, DrawnNode
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.format import PatternText, absent, chain, event, interleaved
 from graphtide.patterns.build import atom_text
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from graphtide.patterns.tokens import ConfigurationMover, Token
     from graphtide.plan.explain import ExplainFormat
 
+
+SHOWN_TOKENS: Final = 5
+"""Tokens that are written into a state of a drawing."""
 
 # --- The nodes of a pattern as a program writes them.
 
@@ -180,9 +183,9 @@ def explain_pattern(
         case "text":
             return _text(automaton, running, decode)
         case "mermaid":
-            return _mermaid(automaton, running, decode)
+            return drawing(automaton, running, decode).mermaid()
         case "svg":
-            return _svg(automaton, running, decode)
+            return drawing(automaton, running, decode).svg()
         case _:
             assert_never(format)
 
@@ -192,9 +195,9 @@ def _title(automaton: Automaton) -> str:
     return f"PATTERN {automaton.name}, parameters {parameters}"
 
 
-def _edges(automaton: Automaton) -> list[DiagramEdge]:
+def _edges(automaton: Automaton) -> list[DrawnEdge]:
     moves = (t for out in automaton.transitions for t in out)
-    return [DiagramEdge(t.source, t.target, transition_text(automaton, t)) for t in moves]
+    return [DrawnEdge(t.source, t.target, transition_text(automaton, t)) for t in moves]
 
 
 def _lines(
@@ -202,17 +205,12 @@ def _lines(
 ) -> list[str]:
     """What is said of a position: what has happened, and which tokens are there."""
     lines = [position_text(automaton.positions[position])]
-    if running is None:
-        return lines if position else [_title(automaton), *facts(automaton), *lines]
-    if position == 0:
-        return [_title(automaton), *facts(automaton), *lines]
+    if running is None or position == 0:
+        return lines
     here = [t for t in running.tokens() if any(c.position == position for c in t.configurations)]
-    count = _tokens(len(here))
-    return [
-        *lines,
-        *([count] if here else []),
-        *(token_text(t, running.reader, decode) for t in here),
-    ]
+    shown = [token_text(t, running.reader, decode) for t in here[:SHOWN_TOKENS]]
+    more = [f"… {len(here) - len(shown):,} more"] if len(here) > len(shown) else []
+    return [*lines, *([_tokens(len(here))] if here else []), *shown, *more]
 
 
 def _tokens(count: int) -> str:
@@ -236,27 +234,20 @@ def _text(automaton: Automaton, running: AnyDetector | None, decode: Callable[[i
     return "\n".join(lines)
 
 
-def _mermaid(
-    automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str]
-) -> str:
-    chart = Mermaid("down")
-    for position in range(len(automaton.positions)):
-        chart.node(f"n{position}", _lines(automaton, running, decode, position))
-    for source, target, text in _edges(automaton):
-        chart.edge(f"n{source}", f"n{target}", text)
-    return str(chart)
-
-
-def _svg(automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str]) -> str:
-    """The start at the top, each position on the level of its distance from there."""
-    edges = _edges(automaton)
-    levels, reached, depth = {0: 0}, [0], 0
-    while reached:
-        depth += 1
-        reached = [e.target for e in edges if e.source in reached and e.target not in levels]
-        levels.update(dict.fromkeys(reached, depth))
-    nodes = [
-        DiagramNode(_lines(automaton, running, decode, position), levels.get(position, depth))
-        for position in range(len(automaton.positions))
-    ]
-    return draw_svg(nodes, edges, "down")
+def drawing(
+    automaton: Automaton,
+    running: AnyDetector | None = None,
+    decode: Callable[[int], str] = str,
+) -> Drawing:
+    """The automaton as a drawing, from the start to the right."""
+    return Drawing(
+        "right",
+        [
+            DrawnNode(
+                _lines(automaton, running, decode, position.number),
+                "double" if position.final else "box" if position.number else "round",
+            )
+            for position in automaton.positions
+        ],
+        _edges(automaton),
+    )

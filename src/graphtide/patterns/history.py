@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from graphtide.patterns.detector import AnyDetector, without_users
 from graphtide.patterns.event_rows import EventRows
+from graphtide.patterns.saved import load_tokens, save_tokens, saved_of, saved_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.kernel.tokens.token_table import SavedTokens
     from graphtide.patterns.general import MatchColumns, SavedDetector
     from graphtide.patterns.tokens import PatternMatch
+    from graphtide.rdf.dictionary import TermDictionary
 
 MIN_HISTORY = 1024
 """Most events that are replayed if there are few tokens; else it is two for each token."""
@@ -76,6 +78,35 @@ class TokenHistory:
         for entry in (*self._input, *(rows for _, rows in self._removed)):
             if not isinstance(entry, int):
                 yield entry.values
+
+    def dump(self, terms: TermDictionary) -> dict[str, Any]:
+        """The tokens; and, if events can be taken back, those saved before and the input since."""
+        detector = self.detector
+        found: dict[str, Any] = {"tokens": save_tokens(detector, terms).decode()}
+        if self._retracts:
+            found["saved"] = [
+                [saved_text(detector, each.tokens, each.now, terms).decode(), each.first, each.rows]
+                for each in self._saved
+            ]
+            found["input"] = [
+                entry if isinstance(entry, int) else _as_saved(entry) for entry in self._input
+            ]
+            found["counts"] = [self._dropped, self._rows, self._most, self._forgotten]
+        return found
+
+    def load(self, found: Mapping[str, Any], terms: TermDictionary) -> None:
+        """Go on with a saved state."""
+        detector = self.detector
+        load_tokens(detector, found["tokens"].encode(), terms)
+        if self._retracts:
+            self._saved = [
+                SavedInput(*saved_of(detector, text.encode(), terms), first, rows)
+                for text, first, rows in found["saved"]
+            ]
+            self._input = [
+                entry if isinstance(entry, int) else _as_rows(entry) for entry in found["input"]
+            ]
+            self._dropped, self._rows, self._most, self._forgotten = found["counts"]
 
     def feed(self, rows: EventRows) -> MatchColumns:
         """Feed events to the detector."""
@@ -192,6 +223,20 @@ class TokenHistory:
                 self.detector.feed_rows(EventRows(*map(np.concatenate, zip(*entries, strict=True))))
 
 
+def _as_saved(rows: EventRows) -> list[Ints | Longs]:
+    """The columns of events, of which only values are ids: other columns are long."""
+    columns = rows._asdict()
+    return [c if name == "values" else c.astype(np.int64) for name, c in columns.items()]
+
+
+def _as_rows(columns: Sequence[Any]) -> EventRows:
+    types, values, times, numbers, begins, source = columns
+    return EventRows(
+        types.astype(np.int32), values.astype(np.int32), times, numbers, begins.astype(np.int32),
+        source,
+    )  # fmt: skip
+
+
 class EventNumbers:
     """The numbers that events have for patterns, by those that they have for rules."""
 
@@ -205,6 +250,15 @@ class EventNumbers:
         self._events += len(orders)
         while self._events - len(self._orders[0][0]) > 2 * MAX_RETRACTABLE:
             self._events -= len(self._orders.popleft()[0])
+
+    def dump(self) -> list[Any]:
+        """All of them."""
+        return [list(each) for each in self._orders]
+
+    def load(self, saved: list[Any]) -> None:
+        """Go on with saved ones."""
+        self._orders = deque((orders, first) for orders, first in saved)
+        self._events = sum(len(orders) for orders, _ in self._orders)
 
     def of(self, order: int) -> int | None:
         """The number of an event for patterns; None if it was never one of their events."""

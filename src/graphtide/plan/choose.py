@@ -227,6 +227,41 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     return rete if saves and sent <= average else search
 
 
+def reason(
+    query: SelectQuery,
+    plan: phys.QueryPlan,
+    statistics: Statistics,
+    strategy: Strategy | None = None,
+    pinned: Pin | None = None,
+) -> str:
+    """Why a plan has its strategy, in words; `strategy` and `pinned` are what was asked for.
+
+    >>> from graphtide.lang.sparql.parse import parse_query
+    >>> query = parse_query("SELECT * { ?a <ex:p> ?b }")
+    >>> reason(query, choose_plan(query, NOTHING_KNOWN), NOTHING_KNOWN)
+    'search is the default: it stores nothing but the quads'
+    """
+    if pinned is not None:
+        return "its join tree was given"
+    if strategy is not None:
+        return f"{strategy} was asked for"
+    if plan.strategy == "decomposed":
+        return "parts of the pattern share no variable: joins would store their products"
+    if not statistics.known:
+        return "search is the default: it stores nothing but the quads"
+    choices = Choices("search", statistics)
+    ready = prepared(query, choices)
+    search = build_prepared(ready, choices)
+    rete = build_prepared(ready, replace(choices, strategy="rete"))
+    walked, sent = (change_cost(each.root, statistics) for each in (search, rete))
+    stored = stored_rows(rete.root, statistics)
+    return (
+        f"an average change is expected to touch {walked:,.0f} rows with search and {sent:,.0f} "
+        f"with rete, which {'would store' if plan.strategy == 'search' else 'stores'} "
+        f"{stored:,.0f} rows"
+    )
+
+
 def _has_long_product(query: SelectQuery) -> bool:
     """Whether a basic graph pattern is a product of several stars: if none is, none is planned."""
     every = (part.patterns for part in walk(query.root) if isinstance(part, Bgp))

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, assert_never
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.trees import Steps, finish
-from graphtide.diagram import DiagramEdge, DiagramNode, Mermaid, draw_svg, draw_tree
+from graphtide.diagram import Drawing, DrawnEdge, DrawnNode, Mermaid, draw_tree
 from graphtide.plan import describe as wording
 from graphtide.plan.physical import Physical, QueryPlan, children, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from graphtide.plan.estimate import Statistics
 
 
 ExplainFormat = Literal["text", "mermaid", "svg"]
@@ -28,11 +30,17 @@ class NodeFacts:
     expected: Mapping[Physical, float] | None = None
     actual: Mapping[Physical, int] | None = None
     answer: int | None = None
+    statistics: Statistics | None = None
 
     def stores(self, node: Physical) -> str:
         """The state of a node as text; empty if it has none."""
         state = wording.state_of(node, None if self.sizes is None else self.sizes.get(node))
         return f"stores {state}" if state else ""
+
+    def load(self, node: Physical) -> int:
+        """The rows that a node stores and sends."""
+        stored = sum((self.sizes or {}).get(node, {}).values())
+        return stored + (self.actual or {}).get(node, 0)
 
     def line(self, node: Physical) -> str:
         """A node, with its number of rows: actual, and expected by the planner."""
@@ -67,7 +75,7 @@ def explain(
         case "mermaid":
             return _mermaid(plan, facts)
         case "svg":
-            return _svg(plan, facts)
+            return drawing(plan, facts).svg()
         case _:
             assert_never(format)
 
@@ -118,23 +126,32 @@ def _mermaid(plan: QueryPlan, facts: NodeFacts) -> str:
     return str(chart)
 
 
-def _svg(plan: QueryPlan, facts: NodeFacts) -> str:
-    """The answer at the top, each node below all nodes that read it."""
-    physical = nodes(plan.root)
-    levels = {plan.root: 1}
-    for node in reversed(physical):
-        for child in children(node):
-            levels[child] = max(levels.get(child, 0), levels[node] + 1)
-    ids = {node: index for index, node in enumerate(physical)}
-    answer = len(physical)
-    edges = [DiagramEdge(ids[child], ids[node]) for node in physical for child in children(node)]
-    return draw_svg(
-        [
-            *(DiagramNode(facts.lines(node), levels[node]) for node in physical),
-            DiagramNode([_title(plan, facts)], 0),
-        ],
-        [*edges, DiagramEdge(ids[plan.root], answer)],
+def drawing(plan: QueryPlan, facts: NodeFacts = NO_FACTS) -> Drawing:
+    """The plan as a drawing: the answer at the top, each node below all nodes that read it.
+
+    An edge has the rows that go along it, where they are counted; a node is hot if it holds or
+    sends at least half of what all nodes do.
+    """
+    physical = nodes(plan.root)[::-1]
+    ids = {node: index for index, node in enumerate(physical, 1)}
+    loads = {node: facts.load(node) for node in physical}
+    total = sum(loads.values())
+    counted = facts.actual or {}
+    pairs = [(child, node) for node in physical for child in children(node)]
+    sent = {node: f"{counted[node]:,}" if node in counted else "" for node in physical}
+    return Drawing(
         "up",
+        [
+            DrawnNode([_title(plan, facts)], "round"),
+            *(
+                DrawnNode(facts.lines(node), hot=len(physical) > 1 and loads[node] * 2 > total)
+                for node in physical
+            ),
+        ],
+        [
+            DrawnEdge(ids[plan.root], 0, sent[plan.root]),
+            *(DrawnEdge(ids[child], ids[node], sent[child]) for child, node in pairs),
+        ],
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -87,6 +87,15 @@ class PatternRunner:
         """The ids of the tokens, and of the retained complex events."""
         yield from self._history.held_ids()
         yield flat_ids(values for values, _, _ in self.last)
+
+    def dump(self, terms: TermDictionary) -> dict[str, Any]:
+        """Its tokens, and how many complex events there were."""
+        return {"total": self.total, **self._history.dump(terms)}
+
+    def load(self, saved: Mapping[str, Any], terms: TermDictionary) -> None:
+        """Go on with a saved state; complex events from before are not retained."""
+        self.total = saved["total"]
+        self._history.load(saved, terms)
 
     def pass_time(self, to: int) -> list[PatternMatch]:
         """The complex events that timers before `to` complete."""
@@ -242,12 +251,21 @@ class Detection:
         for each in self.patterns.values():
             yield from each.held_ids()
 
-    def what_is_held(self) -> str | None:
-        """What the patterns hold besides their complex events, in words."""
+    def dump(self) -> dict[str, Any]:
+        """The state of all patterns."""
+        return {
+            "at": [self._number, self._now],
+            "numbers": None if self._numbers is None else self._numbers.dump(),
+            "patterns": {name: each.dump(self._terms) for name, each in self.patterns.items()},
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        self._number, self._now = saved["at"]
         if self._numbers is not None:
-            return "events that may be retracted"
-        tokens = any(each.detector.tokens() for each in self.patterns.values())
-        return "tokens of patterns" if tokens else None
+            self._numbers.load(saved["numbers"])
+        for name, each in self.patterns.items():
+            each.load(saved["patterns"][name], self._terms)
 
     def next_time(self) -> int:
         """The time of the next timer, at which a token may be completed or dropped."""

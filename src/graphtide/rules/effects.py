@@ -44,6 +44,8 @@ class GraphConnection:
         self.schedule = self._runtime.schedule
         self.terms = self._runtime.terms
         self.tick_ms = self._runtime.tick_ms
+        self.internal: list[Query] = []
+        """The standing queries that only rules read."""
 
     @property
     def clock(self) -> int:
@@ -89,7 +91,9 @@ class GraphConnection:
 
     def watch(self, select: SelectQuery, name: str | None = None) -> Query:
         """A standing query whose changes are drained by rules."""
-        return self._runtime.watch(select, name=name)
+        query = self._runtime.watch(select, name=name)
+        self.internal.append(query)
+        return query
 
     def register(self, name: str, text: str) -> Query:
         """A standing query that the program declares."""
@@ -227,6 +231,15 @@ class GraphEffects:
             if not stream.waiting:  # the event was delivered, and passed `without_emitted`
                 self._emitted.discard(number)
         return some
+
+    @property
+    def emitted(self) -> list[int]:
+        """The numbers of emitted events that wait in their streams."""
+        return sorted(self._emitted)
+
+    @emitted.setter
+    def emitted(self, numbers: Iterable[int]) -> None:
+        self._emitted = set(numbers)
 
     def without_emitted(self, events: EventBatch) -> EventBatch:
         """Events without those that this program has emitted: its rules have seen them."""

@@ -252,7 +252,8 @@ class Cascade:
         self._max = max_firings
         self._caused: deque[str] = deque(maxlen=NAMED_RULES)
         self._count = 0
-        self._ended: dict[str, tuple[int, int]] = {}
+        self.ended: dict[str, tuple[int, int]] = {}
+        """By kind, the time at which timers or absences ended last, and how many once more."""
         self._start: CascadeStart | None = None
 
     def begin(self) -> None:
@@ -290,9 +291,9 @@ class Cascade:
 
         Actions have caused these. If they do so again and again, the clock never moves on.
         """
-        ended, again = self._ended.get(kind, (None, 0))
+        ended, again = self.ended.get(kind, (None, 0))
         again = again + len(names) if ended == time else 0
-        self._ended[kind] = time, again
+        self.ended[kind] = time, again
         if again > self._max:
             self._caused.extend(names)
             raise self.endless(f", always at time {time}; the last of them have been dropped")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphtide.engine.events import make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
@@ -13,8 +13,8 @@ from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, Stat
 from graphtide.lang.tide.program import Program
 from graphtide.rules import change_events, why_not
 from graphtide.rules.actions import Actions, ErrorPolicy, OnError
-from graphtide.rules.agenda import Activation, ConflictSet, Resolver
 from graphtide.rules.compile import Compiler, only_inserts
+from graphtide.rules.conflicts import Activation, ConflictSet, Resolver
 from graphtide.rules.detection import ComplexEvent, PatternRunner, detect
 from graphtide.rules.effects import GraphConnection, GraphEffects, query_of
 from graphtide.rules.rule_set import RuleSet
@@ -231,28 +231,21 @@ class RunningProgram:
         """What follows the graph for it."""
         return self._engine
 
-    def what_is_held(self) -> str | None:
-        """What it holds besides the rows of its queries, in words."""
-        if self._engine.conflicts is not None:
-            return "a conflict set"
-        if self._engine.rules.retained:
-            return "events that rules retain"
-        return None if self._detection is None else self._detection.what_is_held()
+    def dump(self) -> dict[str, Any]:
+        """Its state: retained events, pending matches, activations, tokens, numbers."""
+        return {"engine": self._engine.dump(), "emitted": self._effects.emitted}
 
-    def counters(self) -> dict[str, int]:
-        """The numbers that it goes on from."""
-        patterns = {} if self._detection is None else self._detection.patterns
-        totals = {f"pattern {name}": runner.total for name, runner in patterns.items()}
-        return {"fired": self.fired, "order": self._engine.rules.order, **totals}
-
-    def restore_counters(self, saved: Mapping[str, int]) -> None:
-        """Go on from numbers."""
-        self._engine.log.start_at(saved["fired"])
-        self._engine.rules.order = saved["order"]
-        for name, runner in () if self._detection is None else self._detection.patterns.items():
-            runner.total = saved[f"pattern {name}"]
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        self._engine.load(saved["engine"])
+        self._effects.emitted = saved["emitted"]
 
     # --- results ---
+
+    @property
+    def internal_queries(self) -> Sequence[Query]:
+        """The queries that it registered for its rules, besides those that it declares."""
+        return self._connection.internal
 
     @property
     def clock(self) -> int:

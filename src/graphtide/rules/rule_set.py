@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from graphtide.rules.matching.memory import FactMemory
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from graphtide.engine.events import EventBatch
     from graphtide.engine.watch import Query
@@ -130,6 +130,19 @@ class RuleSet:
                 concerned.remove(entry)
         if entry.facts is not None:
             entry.facts.close()
+
+    def dump(self, since: Mapping[str, int]) -> dict[str, Any]:
+        """The memories of all rules; see `Matcher.dump`."""
+        rules = {
+            name: each.matcher.dump(since.get(name, inf)) for name, each in self._rules.items()
+        }
+        return {"order": self.order, "rules": rules}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with saved memories."""
+        self.order = saved["order"]
+        for name, each in self._rules.items():
+            each.matcher.load(saved["rules"][name])
 
     # --- events, facts and time ---
 

@@ -11,7 +11,7 @@ does, the rules are rolled back to the event that caused it, and go on from ther
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,22 +19,15 @@ from graphtide.engine.events import EventBatch, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.scheduler import Due, Phase
 from graphtide.errors import ActionError, GraphtideError
-from graphtide.rules.agenda import (
-    Activation,
-    Agenda,
-    ChosenFiring,
-    ConflictSet,
-    PendingFiring,
-    RuleMatches,
-    in_firing_order,
-)
+from graphtide.rules.agenda import Agenda, ChosenFiring, PendingFiring, RuleMatches, in_firing_order
 from graphtide.rules.detection import Detection, ExpandedEvents, complex_batch
 from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rules.conflicts import Activation, ConflictSet
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
@@ -90,6 +83,27 @@ class RuleEngine:
     def clock(self) -> int:
         """The current time."""
         return self._schedule.clock
+
+    def dump(self) -> dict[str, Any]:
+        """The state between two cascades: memories, tokens, activations, and numbers."""
+        conflicts, detection = self.conflicts, self.detection
+        return {
+            "fired": self.log.total,
+            "ended": self._cascade.ended,
+            "conflicts": None if conflicts is None else conflicts.dump(),
+            "rules": self.rules.dump({} if conflicts is None else conflicts.first_since()),
+            "detection": None if detection is None else detection.dump(),
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state; firings from before are not retained."""
+        self.log.start_at(saved["fired"])
+        self._cascade.ended = {kind: (time, many) for kind, (time, many) in saved["ended"].items()}
+        self.rules.load(saved["rules"])
+        if self.conflicts is not None:
+            self.conflicts.load(saved["conflicts"], self.rules, self._graph.terms)
+        if self.detection is not None:
+            self.detection.load(saved["detection"])
 
     # --- what the scheduler asks for ---
 

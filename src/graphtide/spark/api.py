@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
@@ -15,7 +15,7 @@ from graphtide.spark.job import JobSpec
 from graphtide.spark.layouts import CHANGES_PER_BATCH, Layouts, choose_layouts
 from graphtide.spark.metrics import OBSERVATION
 from graphtide.spark.partition.hashing import partition_keys
-from graphtide.spark.partition.hubs import MAX_HUBS, frequent, hub_counts
+from graphtide.spark.partition.hubs import MAX_HUBS, Hubs, frequent, hub_counts
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
 from graphtide.spark.stages.processor import PartitionProcessor, from_frames, stage_named, to_frame
@@ -58,7 +58,7 @@ def watch(
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
     rejects: bool = False,
-    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
+    hubs: Hubs = (),
     watermark: bool = True,
     limits: Limits | None = None,
 ) -> DataFrame:
@@ -106,7 +106,6 @@ def watch(
     they are in the result: the column `rejected` is a struct that says what they were and why, and
     null in all other rows.
     """
-    single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
     behind = lateness_of(changes, tick_ms) if lateness is None else lateness
     clock = Clock(
@@ -123,6 +122,12 @@ def watch(
         hubs=hubs,
         limits=limits,
     )
+    rows = run_stages(changes, job, counts, watermark=watermark)
+    return unpacked(rows, job, single=isinstance(query, str), rejects=rejects)
+
+
+def unpacked(rows: DataFrame, job: JobSpec, *, single: bool, rejects: bool) -> DataFrame:
+    """The output of the last stage as deltas; rejected rows are counted, and stay if `rejects`."""
     # A variable of the query can have the name of the column, but no minus in its own.
     column = REJECTS if rejects else f"-{REJECTS}"
 
@@ -130,11 +135,11 @@ def watch(
         return unpack_all(batches, job, column, single=single)
 
     schema = columns_sql(job, single=single, rejected=column)
-    rows = run_stages(changes, job, counts, watermark=watermark).mapInArrow(unpack, schema)
     # Two queries in one must not share the name.
     name = f"{OBSERVATION}-{uuid.uuid4().hex[:8]}"
-    rows = rows.observe(name, f.count(f.col(f"`{column}`")).alias(REJECTS))
-    return rows if rejects else rows.where(f.col(f"`{column}`").isNull()).drop(column)
+    counted = f.count(f.col(f"`{column}`")).alias(REJECTS)
+    found = rows.mapInArrow(unpack, schema).observe(name, counted)
+    return found if rejects else found.where(f.col(f"`{column}`").isNull()).drop(column)
 
 
 def make_job(
@@ -146,7 +151,7 @@ def make_job(
     program: ProgramSpec | None = None,
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
-    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
+    hubs: Hubs = (),
     limits: Limits | None = None,
 ) -> JobSpec:
     """The queries and their layouts; every query is checked here, on the driver."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.nodes import DefaultGraph
+from graphtide.algebra.nodes import DefaultGraph, Path
 from graphtide.lang.tide.program import Program
 from graphtide.plan.build import build_plan
 from graphtide.plan.describe import describe, names, patterns_text
@@ -13,16 +13,16 @@ from graphtide.plan.patterns import DEFAULT_STRATEGY
 from graphtide.plan.physical import Search, nodes
 from graphtide.spark.job import PartitionQuery, pinned
 from graphtide.spark.layouts import CHANGES_PER_BATCH, LayoutChoice, Layouts, layout_choice
-from graphtide.spark.partition.hubs import hub_counts
+from graphtide.spark.partition.hubs import Hubs, hub_counts
 from graphtide.spark.partition.program import ProgramSpec, program_spec
-from graphtide.spark.partition.rete import RetePlan, centre
 from graphtide.spark.partition.windows import Clock, shape_text
 from graphtide.spark.stages.rules import retention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from graphtide.spark.partition.grids import EventKey, Grid, Leaf
+    from graphtide.spark.partition.rete import Fragment, RetePlan
 
 
 def explain(
@@ -33,7 +33,7 @@ def explain(
     tick_ms: int = 1000,
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
-    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
+    hubs: Hubs = (),
 ) -> str:
     """How a query, several by name, or a program are divided among partitions.
 
@@ -104,11 +104,8 @@ def _rete_lines(choice: LayoutChoice, plan: RetePlan) -> Iterator[str]:
     yield f"{choice.rete.name}: {last} stages over {choice.partitions} partitions"
     yield from _costs(choice)
     for fragment in plan.fragments:
-        var = centre(fragment)
-        where = "in one partition" if var is None else f"by {var}"
-        searches = (each for each in nodes(fragment) if isinstance(each, Search))
-        patterns = " . ".join(patterns_text(each.patterns) for each in searches)
-        yield f"  match {where}: {patterns or describe(fragment)}"
+        where = "in one partition" if fragment.by is None else f"by {fragment.by}"
+        yield f"  match {where}: {_fragment_text(fragment)}"
     for stage in range(1, plan.stages + 1):
         yield f"  join {stage}"
         for placed in plan.placed:
@@ -118,6 +115,14 @@ def _rete_lines(choice: LayoutChoice, plan: RetePlan) -> Iterator[str]:
                 yield f"    {describe(placed.node)}{f': {by}' if by else ''}"
     if choice.rete.needs_consolidation:
         yield "  consolidate: equal rows of several partitions are added up"
+
+
+def _fragment_text(fragment: Fragment) -> str:
+    if isinstance(path := fragment.body, Path):
+        return f"{path.subject} {path.path} {path.object}, a path that gets each edge once"
+    searches = (each for each in nodes(fragment.node) if isinstance(each, Search))
+    patterns = " . ".join(patterns_text(each.patterns) for each in searches)
+    return patterns or describe(fragment.node)
 
 
 def _costs(choice: LayoutChoice) -> Iterator[str]:

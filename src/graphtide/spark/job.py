@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal
@@ -17,6 +17,7 @@ from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.functions.user import called
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.limits import Limits
+from graphtide.spark.partition import rete as net
 from graphtide.spark.partition import windows as win
 from graphtide.spark.partition.grids import (
     Grid,
@@ -28,15 +29,6 @@ from graphtide.spark.partition.grids import (
     window_grid,
 )
 from graphtide.spark.partition.hubs import HubCounts, with_hubs
-from graphtide.spark.partition.rete import (
-    Exchange,
-    RetePlan,
-    centre,
-    described,
-    fragment_body,
-    rete_plan,
-    statistics_of,
-)
 from graphtide.spark.state.log import FORMAT
 from graphtide.spark.state.messages import CHANGES, RULE_CHANGES, STREAM_CHANGES
 
@@ -76,7 +68,7 @@ class PartitionQuery:
     needs_consolidation: bool
     windowed: win.Windowed | None = None
     consolidate_by: int | None = None
-    rete: RetePlan | None = None
+    rete: net.RetePlan | None = None
 
     @property
     def counted(self) -> bool:
@@ -93,9 +85,9 @@ class ReteQuery:
     """
 
     id: int
-    plan: RetePlan
+    plan: net.RetePlan
     fragments: Mapping[Physical, int]
-    exchanges: Mapping[Exchange, int]
+    exchanges: Mapping[net.Exchange, int]
     home: int
 
 
@@ -151,7 +143,7 @@ class JobSpec:
         )
 
     @cached_property
-    def _numbered(self) -> tuple[tuple[int, Physical], ...]:
+    def _numbered(self) -> tuple[tuple[int, net.Fragment], ...]:
         """The fragments of all queries, each once, and their ids."""
         plans = (query.rete for query in self._divided if query.rete)
         found = dict.fromkeys(fragment for plan in plans for fragment in plan.fragments)
@@ -165,7 +157,7 @@ class JobSpec:
     @cached_property
     def rete(self) -> tuple[ReteQuery, ...]:
         """The queries in the Rete layout."""
-        ids = {fragment: id_ for id_, fragment in self._numbered}
+        ids = {fragment.node: id_ for id_, fragment in self._numbered}
         free, found = self.first_fragment + len(ids), []
         for id_, query in enumerate(self._divided):
             if query.rete is not None:
@@ -257,7 +249,7 @@ class JobSpec:
             for grid in (each.grid, *(hub.grid for hub in each.grid.hubs))
         ]
         program = [self.program.fingerprint] if self.program else []
-        rete = [[each.id, *described(each.plan)] for each in self.rete]
+        rete = [[each.id, *net.described(each.plan)] for each in self.rete]
         made = json.dumps(
             [self.partitions, self.queries, grids, *self._window_times(), *program, *rete]
             + ([self.hubs] if self.hubs else [])
@@ -353,7 +345,9 @@ def in_layout(
     parsed = parse_standing(text)
     if isinstance(parsed, WindowedQuery):
         return query
-    plan = rete_plan(parsed, statistics_of((leaf.pattern for leaf in query.grid.leaves), sizes))
+    plan = net.rete_plan(
+        parsed, net.statistics_of((leaf.pattern for leaf in query.grid.leaves), sizes)
+    )
     if plan is None:
         return query
     columns = query.query.variables[: query.shown]
@@ -365,13 +359,15 @@ def in_layout(
 
 
 def fragment_query(
-    id_: int, fragment: Physical, partitions: int, hubs: HubCounts = ()
+    id_: int, fragment: net.Fragment, partitions: int, hubs: HubCounts = ()
 ) -> PartitionQuery:
-    """A fragment as a query of the match."""
-    body, by = fragment_body(fragment), centre(fragment)
+    """A fragment as a query of the match; a path is followed in a partition by its number."""
+    body, by, schema = fragment.body, fragment.by, fragment.node.schema
     grid = grid_by(body, {} if by is None else {by: partitions})
+    if fragment.is_path:
+        grid = replace(grid, home=id_ % partitions)
     grid = with_hubs(grid, body, hubs, partitions)
-    extra = tuple(v for v in grid.columns if v not in fragment.schema)
-    columns = fragment.schema + extra
+    extra = tuple(v for v in grid.columns if v not in schema)
+    columns = schema + extra
     select = SelectQuery(columns, Project(body, columns), "")
-    return PartitionQuery(f".fragment {id_}", select, len(fragment.schema), grid, False, False)
+    return PartitionQuery(f".fragment {id_}", select, len(schema), grid, False, False)

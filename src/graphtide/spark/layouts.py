@@ -26,7 +26,7 @@ from graphtide.spark.partition.rete import RetePlan, statistics_of
 from graphtide.spark.partition.windows import DEFAULT_CLOCK, Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.spark.job import PartitionQuery
@@ -113,11 +113,11 @@ class LayoutChoice:
     def reason(self) -> str:
         """Why it is this layout."""
         if "rete" not in self.costs:
-            return (
-                "windows close in one stage"
-                if self.grid.windowed
-                else "all patterns share a variable, so that one stage joins them without copies"
-            )
+            if self.grid.windowed:
+                return "windows close in one stage"
+            if not self.grid.grid.variables:
+                return "one partition does it without copies"
+            return "all patterns share a variable, so that one stage joins them without copies"
         if self.pin is not None:
             return "it was asked for"
         return "it is expected to take less time"
@@ -182,10 +182,10 @@ def rete_cost(
 ) -> LayoutCost:
     """The cost of a query in the Rete layout."""
     grids = [fragment_query(0, fragment, partitions).grid for fragment in plan.fragments]
-    copies = copies_of(grids, sizes)
+    copies, alone = copies_of(grids, sizes), _sent_to_one(grids, sizes)
     caused = RowsPerChange(plan, sizes)
     stage_of = {placed.node: placed.stage for placed in plan.placed}
-    work, busiest = MATCH_US * copies, MATCH_US * copies / partitions
+    work, busiest = MATCH_US * copies, MATCH_US * (alone + (copies - alone) / partitions)
     shuffled = copies
     for exchange in plan.exchanges:
         rows = caused(exchange.source)
@@ -214,6 +214,16 @@ def copies_of(grids: Iterable[Grid], sizes: Mapping[str, int] | None) -> float:
     weights = {quads: size_of(str(quads[1]), sizes) for quads in copies}
     sent = sum(min(sum(ways.values()), most) * weights[quads] for quads, ways in copies.items())
     return sent / max(sum(weights.values()), 1)
+
+
+def _sent_to_one(grids: Sequence[Grid], sizes: Mapping[str, int] | None) -> float:
+    """How often an average change is sent to a partition that does a path alone."""
+
+    def quads(some: Iterable[Grid]) -> int:
+        patterns = {_constants(leaf.pattern) for grid in some for leaf in grid.leaves}
+        return sum(size_of(str(constants[1]), sizes) for constants in patterns)
+
+    return quads(grid for grid in grids if not grid.variables) / max(quads(grids), 1)
 
 
 def _constants(pattern: TriplePattern) -> Terms:

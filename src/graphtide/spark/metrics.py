@@ -181,9 +181,13 @@ class CacheCounts:
             found[stage] = found.get(stage, 0) + each.state
         return found
 
+    def terms(self) -> load.TermCounts:
+        """About how often each frequent term was seen (on the driver)."""
+        return self._terms.value
+
     def hubs(self) -> Mapping[str, float]:
         """The share of each hub that a job was not given; new ones are logged (on the driver)."""
-        counted = self._terms.value
+        counted = self.terms()
         return {hub: part for r in self._reports for hub, part in r.shares(counted).items()}
 
 

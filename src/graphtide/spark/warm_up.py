@@ -1,7 +1,8 @@
 """Make the next start fast: `python -m graphtide.spark.warm_up`, once after an installation.
 
 It runs a program on Spark, so that all loops are compiled, and stores the classes that Java has
-loaded meanwhile. Sessions of this machine use them as long as they are there.
+loaded meanwhile. Sessions of this machine use them as long as they are there. With `--once` it does
+nothing if they are.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def warm_up(archive: Path) -> None:
     unfinished.replace(archive)
 
 
-def main() -> int:
+def main(*options: str) -> int:
     """Warm up, and say what it brought."""
     archive = class_archive()
     if archive is None:
@@ -57,6 +58,8 @@ def main() -> int:
             "there is no directory to store classes in",
             hint="set NUMBA_CACHE_DIR to a directory of your own, without spaces in its name",
         )
+    if "--once" in options and archive.exists():
+        return 0
     begin = time.monotonic()
     warm_up(archive)
     size = archive.stat().st_size / 2**20
@@ -65,4 +68,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(*sys.argv[1:]))

@@ -37,7 +37,7 @@ def delay_of(changes: DataFrame) -> int | None:
         return max((delay for delay in known if delay is not None), default=None)
     java: Any = changes.sparkSession.sparkContext._jvm  # noqa: SLF001
     nodes = java.org.apache.spark.sql.catalyst.plans.logical
-    found = [node for node in _nodes(changes) if node.nodeName() == "EventTimeWatermark"]
+    found = [node for node in plan_nodes(changes) if node.nodeName() == "EventTimeWatermark"]
     return max((nodes.EventTimeWatermark.getDelayMs(node.delay()) for node in found), default=None)
 
 
@@ -53,7 +53,7 @@ def with_watermark(rows: DataFrame, tick_ms: int) -> DataFrame:
     return timed.withWatermark(_COLUMN, "0 seconds").drop(_COLUMN)
 
 
-def _nodes(frame: DataFrame) -> Iterator[Any]:
+def plan_nodes(frame: DataFrame) -> Iterator[Any]:
     """All nodes of the logical plan of a DataFrame."""
     inside: Any = frame
     found = [inside._jdf.queryExecution().analyzed()]  # noqa: SLF001 - PySpark shows it as text only

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -105,6 +105,24 @@ class QueryWindows:
         if self.reevaluated is not None:
             return f"output {self.windowed.output}\nevaluated again at every close"
         return f"{explain_windows(self.windowed)}\n{plan}"
+
+    def dump(self) -> dict[str, Any]:
+        """Where its windows are, what it has to put out, and its answer of the last close."""
+        nothing = np.empty(0, np.int64)
+        self.take(nothing, nothing)  # changes since the last close wait for the next one
+        parts, width = (self._pending, self._answer), len(self.variables)
+        return {
+            "places": {w.value: g.value for w, g in self.events.graphs.items()},
+            "rows": [np.array(list(p), np.int32).reshape(len(p), width) for p in parts],
+            "counts": [np.array(list(p.values()), np.int64) for p in parts],
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        self._pending, self._answer = (
+            Counter(dict(zip(map(tuple, rows.tolist()), counts.tolist(), strict=True)))
+            for rows, counts in zip(saved["rows"], saved["counts"], strict=True)
+        )
 
     def close(self) -> None:
         """Free the windows that no other query needs."""

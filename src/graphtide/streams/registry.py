@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pyoxigraph import NamedNode
@@ -16,55 +16,25 @@ from graphtide.engine.ingest import GRAPH, signed
 from graphtide.engine.scheduler import Due, Phase
 from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.holders import flat_ids
+from graphtide.streams import reports
 from graphtide.streams import windows as win
 from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
 from graphtide.streams.publisher import EventPublisher
 from graphtide.streams.query import NO_ROWS, QueryWindows
+from graphtide.streams.statements import StatementLog, statement_rows
 from graphtide.streams.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import TermLike
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
-
-
-def connected(queries: Iterable[WindowReader]) -> list[tuple[set[int], dict[str, Stream]]]:
-    """Windows that queries have in common or side by side, and all streams of these queries.
-
-    All windows of a query are as of the same time when it reports, so none of them may go ahead of
-    another; nor of those that the other goes with for the sake of further queries.
-    """
-    groups: list[tuple[set[int], dict[str, Stream]]] = []
-    for query in queries:
-        windows, streams = set(query.windows), dict(query.streams)
-        apart = []
-        for group in groups:
-            if group[0].isdisjoint(windows):
-                apart.append(group)
-            else:
-                windows |= group[0]
-                streams |= group[1]
-        groups = [*apart, (windows, streams)]
-    return groups
-
-
-class WindowReader(Protocol):
-    """A query over windows, as windows see it: they call `take` when some of its windows close."""
-
-    windows: dict[int, Asked]
-    streams: dict[str, Stream]
-    reevaluated: SelectQuery | None
-
-    def take(self, numbers: Longs, times: Longs) -> None:
-        """Some of its windows closed, in the transactions of these numbers, at these times."""
 
 
 @dataclass(slots=True)
@@ -75,7 +45,7 @@ class PlacedWindow:
     content: win.WindowContent
     graph: int
     pruned: int
-    queries: list[WindowReader] = field(default_factory=list)
+    queries: list[reports.WindowReader] = field(default_factory=list)
     needed: tuple[Stream, ...] = ()
 
     def asked(self) -> Asked:
@@ -93,19 +63,6 @@ class PlacedWindow:
         return min(stream.watermark for stream in (self.stream, *self.needed))
 
 
-@dataclass(slots=True)
-class WindowReport:
-    """Closes whose changes are to be applied, and queries that are to report at some of them.
-
-    `first` is the number of the first of their transactions.
-    """
-
-    times: Longs
-    changes: Ints
-    own: dict[WindowReader, Longs]
-    first: int | None = None
-
-
 class WindowRegistry:
     """The windows on all streams: closes them as watermarks advance, and lets queries report."""
 
@@ -115,7 +72,7 @@ class WindowRegistry:
         self._windows: dict[int, PlacedWindow] = {}
         self._moving = False
         self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
-        self._reports: deque[WindowReport] = deque()
+        self._reports: deque[reports.WindowReport] = deque()
         self.publisher = EventPublisher(runtime, self._is_apart)
         runtime.terms.holders.add(self)
 
@@ -136,6 +93,27 @@ class WindowRegistry:
     def has_windows(self) -> bool:
         """Whether there are windows."""
         return bool(self._windows)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether closes are not reported yet."""
+        return bool(self._reports or self._marks)
+
+    def dump(self) -> dict[str, Any]:
+        """The windows by the names of their graphs, for `load`."""
+        terms, quads, found = self._runtime.terms, self._runtime.store.quads(), {}
+        for graph, placed in self._windows.items():
+            rows = np.ascontiguousarray(quads[quads[:, GRAPH] == graph, :GRAPH])
+            parts = {"pruned": placed.pruned, "triples": rows, **placed.content.dump()}
+            found[terms.hidden_name(graph)] = parts
+        return found
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Let windows that are empty go on with a saved state."""
+        for graph, placed in self._windows.items():
+            own = saved[self._runtime.terms.hidden_name(graph)]
+            placed.pruned = own["pruned"]
+            placed.content.load(own)
 
     def _is_apart(self) -> bool:
         """Whether events have to be taken time by time: windows close, other streams wait."""
@@ -187,7 +165,7 @@ class WindowRegistry:
         same = (events.quads(held.start, held.stop)[:, :GRAPH] == triple).all(axis=1)
         return tuple(events.times(held.start, held.stop)[same].tolist())
 
-    def add(self, query: WindowReader) -> None:
+    def add(self, query: reports.WindowReader) -> None:
         """Let a query report when one of its windows closes."""
         for number in query.windows:
             self._windows[number].queries.append(query)
@@ -200,7 +178,7 @@ class WindowRegistry:
             placed = [p for p in self._windows.values() if p.stream is stream]
             stream.filter = PruningFilter(frozenset().union(*(p.asked() for p in placed)))
 
-    def remove(self, query: WindowReader) -> None:
+    def remove(self, query: reports.WindowReader) -> None:
         """Remove a query, and the windows that only it had."""
         for number in query.windows:
             placed = self._windows[number]
@@ -223,7 +201,7 @@ class WindowRegistry:
     def _connect(self) -> None:
         """Set which streams each window has to wait for."""
         queries = dict.fromkeys(q for placed in self._windows.values() for q in placed.queries)
-        for windows, streams in connected(queries):
+        for windows, streams in reports.connected(queries):
             for number in windows:
                 self._windows[number].needed = tuple(streams.values())
 
@@ -292,14 +270,16 @@ class WindowRegistry:
             self._marks = []
             return False
         times, places = win.unite([closes for _, closes, _ in moved])
-        changes = _merged(moved, places)
+        changes = reports.merged(moved, places)
         queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
         parts = [(placed, at) for (placed, _, _), at in zip(moved, places, strict=True)]
-        own = {q: _united([at for placed, at in parts if q in placed.queries]) for q in queries}
-        reports = [WindowReport(times, changes, own)]
+        own = {
+            q: reports.united([at for placed, at in parts if q in placed.queries]) for q in queries
+        }
+        found = [reports.WindowReport(times, changes, own)]
         if any(query.reevaluated is not None for query in queries):
-            reports = [_only_at(place, times, changes, own) for place in range(len(times))]
-        self._reports.extend(reports)
+            found = [reports.only_at(place, times, changes, own) for place in range(len(times))]
+        self._reports.extend(found)
         self._marks = []
         return True
 
@@ -316,10 +296,10 @@ class WindowRegistry:
             content.restore(mark)
             self._marks.pop()
 
-    def _is_applied(self, report: WindowReport) -> bool:
+    def _is_applied(self, report: reports.WindowReport) -> bool:
         return report.first is not None and self._runtime.transactions > report.first
 
-    def _report(self, report: WindowReport) -> None:
+    def _report(self, report: reports.WindowReport) -> None:
         """Apply the changes of some closes, and let each query report at its own of them."""
         if report.first is None:
             report.first = self._runtime.transactions
@@ -330,43 +310,6 @@ class WindowRegistry:
             if len(places):
                 query.take(report.first + places, report.times[places])
             del report.own[query]
-
-
-def _only_at(
-    place: int, times: Longs, changes: Ints, own: Mapping[WindowReader, Longs]
-) -> WindowReport:
-    """The report of a single close."""
-    part = changes[_only(place, changes[:, TX])].copy()
-    part[:, TX] = 0
-    here = {query: at[_only(place, at)] - place for query, at in own.items()}
-    return WindowReport(times[place : place + 1], part, here)
-
-
-def _only(place: int, places: Longs | Ints) -> slice:
-    """Where a place stands in a list of places in order."""
-    return slice(*np.searchsorted(places, (place, place + 1)))
-
-
-def _united(places: list[Longs]) -> Longs:
-    """All places of some lists in order, each once; a single list is so already."""
-    return places[0] if len(places) == 1 else np.unique(np.concatenate(places))
-
-
-def _merged(moved: list[tuple[PlacedWindow, win.Closes, Ints]], places: list[Longs]) -> Ints:
-    """The changes of several windows, with the place of their close among all as `tx`."""
-    parts = []
-    for (placed, _, changes), at in zip(moved, places, strict=True):
-        changes[:, win.GRAPH_COLUMN] = placed.graph
-        changes[:, TX] = at[changes[:, TX]]
-        parts.append(changes)
-        if placed.content.by_graph is not None:
-            statements = placed.content.by_graph.changes()
-            statements[:, TX] = at[statements[:, TX]]
-            parts.append(statements)
-    if len(parts) == 1:
-        return parts[0]
-    merged = np.concatenate(parts)
-    return merged[np.argsort(merged[:, TX], kind="stable")]
 
 
 # --- streams and the queries over them ---
@@ -387,6 +330,8 @@ class Streams:
         self.by_name = self._registry.streams
         """The streams by the text of their IRI; read only."""
         self._queries: dict[str, QueryWindows] = {}
+        self._places: Mapping[str, Mapping[str, str]] = {}
+        """By query and window, the graph in which a saved window was."""
 
     def __bool__(self) -> bool:
         return bool(self._registry.streams)
@@ -409,6 +354,47 @@ class Streams:
         if not self._registry.streams:
             self.runtime.subscribe(self, eager=False)
         return self._registry.stream(iri, lateness)
+
+    # --- what a snapshot has of them ---
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether closes are not reported yet."""
+        return self._registry.interrupted
+
+    def dump(self) -> dict[str, Any]:
+        """Streams, windows, and what queries over windows have to put out."""
+        return {
+            "streams": {stream.name: stream.dump() for stream in self},
+            "windows": self._registry.dump(),
+            "queries": {name: query.dump() for name, query in self._queries.items()},
+        }
+
+    def begin(self, saved: Mapping[str, Any]) -> Ints:
+        """Make the saved streams, also those that only rules have named; the quads of windows.
+
+        Queries that are registered next find their windows in these.
+        """
+        for name, own in saved["streams"].items():
+            self._stream(name, own["numbers"]["lateness"])
+        self._places = {name: own["places"] for name, own in saved["queries"].items()}
+        terms = self.runtime.terms
+        parts: list[Ints] = [np.empty((0, 4), np.int32)]
+        for name, own in saved["windows"].items():
+            graph = np.full(len(own["triples"]), terms.hidden_graph(name), np.int32)
+            parts.append(np.column_stack([own["triples"], graph]))
+            if own["quads"] is not None:
+                parts.append(statement_rows(own["quads"], self._statement_graph(name), terms))
+        return np.concatenate(parts)
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Let streams and windows go on with a saved state, when its queries are registered."""
+        self._places = {}
+        for stream in self:
+            stream.load(saved["streams"][stream.name])
+        self._registry.load(saved["windows"])
+        for name, query in self._queries.items():
+            query.load(saved["queries"][name])
 
     # --- what the scheduler asks for; windows do not look at transactions or published events ---
 
@@ -468,20 +454,22 @@ class Streams:
             )
         if report not in ("close", "change"):
             raise GraphtideError(f"report={report!r} is unknown", hint='use "close" or "change"')
+        runtime, name = self.runtime, name or query.name
+        places = self._places.get(name or "", {})
         graphs: dict[Term, Term] = {}
         windows: dict[int, tuple[Stream, Asked]] = {}
         for clause in query.windows:
             root = query.select.root
             by_graph = clause.quads in walk(root)
             asked = EVERYTHING if by_graph else asked_of(root, clause.graph, self.runtime.terms)
-            name_of, placed = self._place(clause, self._shape(clause, report), asked)
+            shape, place = self._shape(clause, report), places.get(clause.graph.value)
+            name_of, placed = self._place(clause, shape, asked, place)
             graphs[clause.graph] = name_of
             if by_graph:
                 graphs[clause.quads] = self._statements(placed, name_of)
             before = windows.get(placed.graph, (placed.stream, frozenset()))[1]
             windows[placed.graph] = placed.stream, before | asked
         select = replace(query.select, root=substitute(query.select.root, graphs))
-        runtime, name = self.runtime, name or query.name
         if reevaluate:
             name = name or f"query{len(self._queries) + 1} over windows"
             handle = runtime.watch(NO_ROWS, name=name)
@@ -497,12 +485,15 @@ class Streams:
         return handle
 
     def _place(
-        self, clause: WindowClause, shape: win.WindowShape, asked: Asked
+        self, clause: WindowClause, shape: win.WindowShape, asked: Asked, place: str | None
     ) -> tuple[NamedNode, PlacedWindow]:
-        """A window and its graph's name: that of other queries, if it holds all that is asked."""
+        """A window and its graph's name: that of other queries, if it holds all that is asked.
+
+        A window that was saved is in its own `place`.
+        """
         stream = self._stream(clause.stream.value, None)
         for number in count():
-            name = _graph_of(clause.stream.value, shape, number)
+            name = NamedNode(place) if place else _graph_of(clause.stream.value, shape, number)
             graph = self.runtime.terms.hidden_graph(name.value)
             placed = self._registry.window(stream, shape, graph, asked)
             if placed is not None:
@@ -511,7 +502,7 @@ class Streams:
 
     def _statements(self, placed: PlacedWindow, window: NamedNode) -> NamedNode:
         """The graph that holds the quads of a window's event graphs as statements."""
-        name = NamedNode(window.value.replace(WINDOW_SPACE, f"{WINDOW_SPACE}quads:", 1))
+        graph = self._statement_graph(window.value)
         content, terms = placed.content, self.runtime.terms
         if content.by_graph is None:
             if len(content):
@@ -519,8 +510,12 @@ class Streams:
                     "this window is in use already, without the graphs of its events",
                     hint="register queries with GRAPH inside WINDOW before the events come",
                 )
-            content.by_graph = win.StatementLog(terms.hidden_graph(name.value), terms)
-        return name
+            content.by_graph = StatementLog(graph, terms)
+        return NamedNode(terms.hidden_name(graph))
+
+    def _statement_graph(self, window: str) -> int:
+        name = window.replace(WINDOW_SPACE, f"{WINDOW_SPACE}quads:", 1)
+        return self.runtime.terms.hidden_graph(name)
 
     def _close(self, query: QueryWindows) -> None:
         if self._queries.pop(query.name, None) is not query:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from logging import getLogger
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -95,6 +95,11 @@ class Tail:
     def __len__(self) -> int:
         return self._last - self._first
 
+    def start(self, begin: int, rows: Rows) -> None:
+        """Hold rows instead, the first of them with an index."""
+        self._first, self._last, self._moved = 0, 0, begin
+        self.append(rows)
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""
@@ -172,6 +177,16 @@ class Timelist:
         """The ids of the quads."""
         yield self._quads.rows(self._quads.begin, self._quads.end)
 
+    def dump(self) -> list[Any]:
+        """Of times, quads and moments the index of the first, and all."""
+        tails = (self._times, self._quads, self.moments)
+        return [[tail.begin, tail.rows(tail.begin, tail.end).copy()] for tail in tails]
+
+    def load(self, saved: list[Any]) -> None:
+        """Hold saved events instead."""
+        for tail, part in zip((self._times, self._quads, self.moments), saved, strict=True):
+            tail.start(*part)
+
     def __len__(self) -> int:
         return len(self._times)
 
@@ -193,6 +208,10 @@ MAX_LATE = 10_000
 """Late events that are retained for inspection; all are counted."""
 
 
+NUMBERS: Final = (
+    "lateness", "watermark", "_newest", "late_count", "received", "pruned", "unpublished",
+)  # fmt: skip
+"""What a stream counts, by the names of its attributes."""
 class Counted:
     """A number of a stream; who reads it sees all events that were pushed before."""
 
@@ -463,16 +482,29 @@ class Stream:
         self._newest = max(self._newest, to)
         self.watermark = max(self.watermark, to)
 
-    def counters(self) -> dict[str, int]:
-        """The numbers that a stream without events goes on from."""
-        numbers = ["received", "pruned", "unpublished"]
-        names = ["lateness", "watermark", "_newest", "late_count", *numbers]
-        return {name: getattr(self, name) for name in names} | {"numbers": self.next_number}
+    def dump(self) -> dict[str, Any]:
+        """Numbers, and the events that windows need, that wait, and that came late."""
+        self.drain()
+        return {
+            "numbers": {name: getattr(self, name) for name in NUMBERS},
+            "next": self.next_number,
+            "events": self.events.dump(),
+            "waiting": [list(lines) for lines in self._waiting],
+            "late": [
+                np.array([time for time, _ in self.late], np.int64),
+                np.array([quad for _, quad in self.late], np.int32).reshape(-1, 4),
+            ],
+        }
 
-    def restore_counters(self, saved: Mapping[str, int]) -> None:
-        """Go on from numbers."""
-        for name, value in saved.items():
-            setattr(self._publisher if name == "numbers" else self, name, value)
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        for name, value in saved["numbers"].items():
+            setattr(self, name, value)
+        self._publisher.numbers = saved["next"]
+        self.events.load(saved["events"])
+        self._waiting = [(times, quads, numbers) for times, quads, numbers in saved["waiting"]]
+        times, quads = (part.tolist() for part in saved["late"])
+        self.late = [(time, tuple(quad)) for time, quad in zip(times, quads, strict=True)]
 
     @property
     def next_number(self) -> int:

@@ -17,20 +17,19 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from graphtide.algebra.windows import GRAPH, OBJECT, PREDICATE, SUBJECT, WindowClause
 from graphtide.errors import GraphtideError
 from graphtide.kernel import DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
-from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.algebra.windows import WindowClause
+    from graphtide.streams.statements import StatementLog
     from graphtide.streams.stream import Timelist
 
 
@@ -260,57 +259,6 @@ def _keys(window: Closes, rank: int) -> Longs:
 
 # --- content ---
 
-FIRST_STATEMENT: Final = 1 << 29
-"""Ids from here up to those of hidden graphs are statements, not terms."""
-
-
-class StatementLog:
-    """Reifies the quads of named event graphs in one window, so that GRAPH can ask for them.
-
-    Each quad in the window is a node with four triples: its subject, predicate, object and graph.
-    The ids of these nodes are no terms and are reused.
-    """
-
-    def __init__(self, graph: int, terms: TermDictionary) -> None:
-        self.graph = graph
-        self._counts = DistinctKernel(4)
-        self._ids: dict[tuple[int, ...], int] = {}
-        self._free: list[int] = []
-        self._predicates = [terms.encode(p) for p in (SUBJECT, PREDICATE, OBJECT, GRAPH)]
-        self._rows: list[tuple[int, ...]] = []
-
-    def __len__(self) -> int:
-        return 4 * len(self._ids)
-
-    def take(self, arrivals: Ints) -> None:
-        """Apply quads that enter the window or leave it."""
-        named = np.ascontiguousarray(arrivals[arrivals[:, VALUES + 3] != 0])
-        for tx, diff, *quad in self._counts.step(named).tolist():
-            node = self._id(tuple(quad), diff)
-            for predicate, part in zip(self._predicates, quad, strict=True):
-                self._rows.append((tx, diff, node, predicate, part, self.graph))
-
-    def _id(self, quad: tuple[int, ...], diff: int) -> int:
-        if diff < 0:
-            node = self._ids.pop(quad)
-            self._free.append(node)
-            return node
-        node = self._free.pop() if self._free else FIRST_STATEMENT + len(self._ids)
-        self._ids[quad] = node
-        return node
-
-    def held_ids(self) -> Iterator[Ints | Longs]:
-        """The ids of the quads in the window, and of changes that nobody has asked for yet."""
-        yield from self._counts.held_ids()
-        yield flat_ids(self._ids)
-        yield flat_ids(self._rows)
-
-    def changes(self) -> Ints:
-        """The changes since last asked; their `tx` is the index of a close."""
-        rows, self._rows = self._rows, []
-        return np.array(rows, np.int32).reshape(-1, VALUES + 4)
-
-
 GRAPH_COLUMN: Final = VALUES + 3
 """The column of a change that has its graph."""
 
@@ -394,15 +342,33 @@ class WindowContent:
 
     def restore(self, mark: WindowMark) -> None:
         """Go back to a state; the quads are counted again from the events in the window."""
-        held = self._rows(mark.left, mark.entered, 1)
-        if isinstance(self.shape, TimeWindow):
-            times = self._events.times(mark.left, mark.entered)
-            held = held[self.shape.enters(times) < self.shape.leaves(times)]
-        held[:, TX] = held[:, GRAPH_COLUMN] = 0
+        held = self._copies(mark.left, mark.entered)
+        held[:, GRAPH_COLUMN] = 0
         counts = DistinctKernel(4)
         counts.step(held)
         self._entered, self._left, self._seen, self._last, self.by_graph = mark
         self._counts = counts
+
+    def _copies(self, left: int, entered: int) -> Ints:
+        """The quads that the window holds, a row for each event."""
+        held = self._rows(left, entered, 1)
+        held[:, TX] = 0
+        if isinstance(self.shape, TimeWindow):
+            times = self._events.times(left, entered)
+            held = held[self.shape.enters(times) < self.shape.leaves(times)]
+        return held
+
+    def dump(self) -> dict[str, Any]:
+        """The state of the window beside the events of its stream, for `load`."""
+        quads = None if self.by_graph is None else self.by_graph.quads()
+        return {"at": [self._entered, self._left, self._seen, self._last], "quads": quads}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state, when the stream has its events."""
+        entered, left, seen, last = saved["at"]
+        if self.by_graph is not None:
+            self.by_graph.load(saved["quads"], self._copies(left, entered))
+        self.restore(WindowMark(entered, left, seen, last, self.by_graph))
 
     def next_watermark(self) -> int | None:
         """The watermark at which the window closes next, as far as events have come."""

@@ -46,7 +46,7 @@ def queries(*, max_patterns: int = 6) -> st.SearchStrategy[str]:
     """The text of a random SELECT query; `max_patterns` bounds its basic graph patterns.
 
     >>> from hypothesis import find
-    >>> find(queries(), lambda text: "UNION" in text)[:6]
+    >>> find(queries(), lambda text: "SELECT" in text)[:6]
     'PREFIX'
     """
     return random_queries(max_patterns=max_patterns).map(lambda query: query.text)

@@ -18,7 +18,7 @@ from graphtide.lang.tide.program import Program
 from graphtide.limits import Limits
 from graphtide.spark.job import JobSpec, Layout, pinned
 from graphtide.spark.partition.hashing import partition_keys
-from graphtide.spark.partition.hubs import hub_counts
+from graphtide.spark.partition.hubs import Hubs, hub_counts
 from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.restore.stages import Restoration, restore_all
@@ -109,7 +109,7 @@ class PartitionRun:
         clock: Clock | None = None,
         numbered: bool = True,
         layout: Layout | Mapping[str, Layout] | None = None,
-        hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
+        hubs: Hubs = (),
         limits: Limits | None = None,
     ) -> PartitionRun:
         """A run of named queries, or of a program, from the start."""
@@ -182,14 +182,17 @@ class PartitionRun:
         new.logs, new.messages, new.rejected = logs, answers, self.rejected
         return new
 
-    def rescaled(self, partitions: int, layouts: Layout | None = None) -> PartitionRun:
-        """The same job on another number of partitions."""
+    def rescaled(
+        self, partitions: int, layouts: Layout | None = None, hubs: Hubs | None = None
+    ) -> PartitionRun:
+        """The same job on another number of partitions, perhaps with other layouts and hubs."""
         program = self.job.program
         job = replace(
             self.job,
             partitions=partitions,
             program=None if program is None else replace(program, partitions=partitions),
             layouts=pinned(layouts, dict(self.job.queries)) if layouts else self.job.layouts,
+            hubs=self.job.hubs if hubs is None else hub_counts(hubs),
         )
         return self.continued(job)
 

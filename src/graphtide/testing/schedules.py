@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphtide.engine.results import DeltaRow
     from graphtide.engine.watch import Query
     from graphtide.rules.actions import OnError
-    from graphtide.rules.agenda import Resolver
+    from graphtide.rules.conflicts import Resolver
     from graphtide.rules.program import FiringMode, RunningProgram
     from graphtide.streams.stream import Stream
     from graphtide.streams.windows import Alignment

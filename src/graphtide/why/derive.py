@@ -185,7 +185,10 @@ class Derivations:
         back = start is None and end is not None
         known_end, last = (end, start) if back else (start, end)
         for first in self._nodes(node, graph) if known_end is None else (known_end,):
-            for other, facts in walker.ways(node.path, first, back=back):
+            ways = walker.ways(node.path, first, back=back)
+            if self._each:
+                ways = walker.every(node.path, first, last, back=back)
+            for other, facts in ways:
                 if last not in (None, other):
                     continue
                 pair = (other, first) if back else (first, other)
@@ -197,7 +200,7 @@ class Derivations:
                     note = "" if facts else "a path of length zero"
                     step = WhyStep("path", words.path_text(node), shown or there, note=note)
                     yield Found(solution, step)
-                if last is not None:
+                if last is not None and not self._each:
                     break
 
     def _nodes(self, node: alg.Path, graph: tree.GraphChoice) -> list[Term]:

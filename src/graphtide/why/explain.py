@@ -13,8 +13,16 @@ from graphtide.algebra.rewrite import drop_order
 from graphtide.algebra.traverse import walk
 from graphtide.functions.values import boolean_term
 from graphtide.why.derive import NO_MATCH, SHOWN, Derivations
-from graphtide.why.solutions import Found, Solution, group_text
-from graphtide.why.tree import Bindings, ChangedQuads, FactChange, QuadSource, WhyStep, together
+from graphtide.why.solutions import Found, Solution, group_text, value_at
+from graphtide.why.tree import (
+    Bindings,
+    ChangedQuads,
+    FactChange,
+    FactChanges,
+    QuadSource,
+    WhyStep,
+    together,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +105,7 @@ class RowQuestion:
     # --- changes ---
 
     def cause(
-        self, before: QuadSource, after: QuadSource, changes: Sequence[FactChange], diff: int
+        self, before: QuadSource, after: QuadSource, changes: FactChanges, diff: int
     ) -> tuple[FactChange, ...]:
         """The changes that made the row come or go; none if they did not.
 
@@ -116,16 +124,29 @@ class RowQuestion:
             return ()
         found, _ = self.derivations(after if diff > 0 else before, SHOWN, each=True)
         facts = {fact.quad for way in found for step in way.walk() for fact in step.facts}
-        likely = [change for change in changes if change.fact.quad in facts]
+        likely = [c for c in changes.matching(q[:3] for q in facts) if c.fact.quad in facts]
         if moves(likely):
             return tuple(smallest(likely, moves))
+        near = changes.matching(self._bound_patterns())
+        if moves(near):
+            return tuple(smallest(near, moves))
         read = self._predicates()
-        concerned = [c for c in changes if read is None or c.fact.predicate in read]
-        return tuple(smallest(concerned, moves))
+        concerned = [(None, each, None) for each in read or (None,)]
+        return tuple(smallest(changes.matching(concerned), moves))
 
-    def _predicates(self) -> set[object] | None:
+    def _bound_patterns(self) -> Iterator[tuple[Term | None, ...]]:
+        """The patterns of the query, as far as the row binds them.
+
+        A variable may be another one of that name, inside a sub-SELECT: this is a first guess.
+        """
+        for each in walk(self.root):
+            if isinstance(each, alg.TriplePattern):
+                parts = (each.subject, each.predicate, each.object)
+                yield tuple(value_at(part, self.want) for part in parts)
+
+    def _predicates(self) -> set[Term] | None:
         """The predicates of the quads that the query reads; None if it may read any."""
-        read: set[object] = set()
+        read: set[Term | Var] = set()
         for part in walk(self.root):
             match part:
                 case alg.TriplePattern(_, predicate):
@@ -138,7 +159,8 @@ class RowQuestion:
                     # Zero length connects every node of the graph with itself.
                     anything = iris is None or free or isinstance(graph, Var)
                     read.update((Var("any"),) if anything else iris or ())
-        return None if any(isinstance(each, Var) for each in read) else read
+        known = {each for each in read if not isinstance(each, Var)}
+        return known if len(known) == len(read) else None
 
 
 def smallest(whole: Sequence[T], enough: Callable[[Sequence[T]], bool]) -> list[T]:

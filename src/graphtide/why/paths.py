@@ -54,6 +54,74 @@ class PathWalker:
             case _:
                 assert_never(path)
 
+    def every(
+        self, path: paths.PathExpression, start: Term, end: Term | None, *, back: bool
+    ) -> Iterator[Way]:
+        """The ends of a path from a term by every way that visits no term twice, as they are found.
+
+        Of a way to a known `end`, only terms are visited from which the path leads there.
+        """
+        match path:
+            case paths.Inverse(inner):
+                yield from self.every(inner, start, end, back=not back)
+            case paths.Sequence(steps):
+                yield from self._every_along(steps[::-1] if back else steps, start, end, back=back)
+            case paths.Alternative(choices):
+                for each in choices:
+                    yield from self.every(each, start, end, back=back)
+            case paths.ZeroOrOne(inner):
+                yield start, ()
+                yield from self.every(inner, start, end, back=back)
+            case paths.ZeroOrMore(inner) | paths.OneOrMore(inner):
+                if isinstance(path, paths.ZeroOrMore):
+                    yield start, ()
+                yield from self._simple(inner, start, end, back=back)
+            case _:
+                yield from self._edges(path, start, back=back)
+
+    def _every_along(
+        self,
+        steps: tuple[paths.PathExpression, ...],
+        start: Term,
+        end: Term | None,
+        *,
+        back: bool,
+    ) -> Iterator[Way]:
+        if len(steps) == 1:
+            yield from self.every(steps[0], start, end, back=back)
+            return
+        for middle, facts in self.every(steps[0], start, None, back=back):
+            for last, more in self._every_along(steps[1:], middle, end, back=back):
+                yield last, (*facts, *more)
+
+    def _simple(
+        self, inner: paths.PathExpression, start: Term, end: Term | None, *, back: bool
+    ) -> Iterator[Way]:
+        """Repetitions of a path that come to no term twice, the shortest first.
+
+        To a known end, the distance from there is known, so that no detour is begun too early (A*).
+        """
+        rest: dict[Term, int] | None = None
+        if end is not None:
+            ways = self._closure([(end, ())], inner, back=not back)
+            rest = {term: len(facts) for term, facts in ways}
+        order = count(0, -1)
+        ahead: list[tuple[int, int, Term, tuple[Fact, ...], frozenset[Term]]] = [
+            (0, next(order), start, (), frozenset())
+        ]
+        while ahead:
+            allowance().check_time()
+            _, _, at, facts, seen = heappop(ahead)
+            if facts:
+                yield at, facts
+            if facts and at in (start, end):  # a longer way would only contain this one
+                continue
+            for further, more in self.every(inner, at, None, back=back):
+                if further not in seen and (rest is None or further in rest):
+                    way = (*facts, *more)
+                    length = len(way) + (0 if rest is None else rest[further])
+                    heappush(ahead, (length, next(order), further, way, seen | {further}))
+
     def _edges(self, path: paths.PathExpression, start: Term, *, back: bool) -> Iterator[Way]:
         iri = path.iri if isinstance(path, paths.Link) else None
         first, last = (None, start) if back else (start, None)

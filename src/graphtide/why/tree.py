@@ -7,7 +7,7 @@ quads come from a `QuadSource`: the graph, or the graph with some changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -170,6 +170,13 @@ class QuadSource(Protocol):
         graph: GraphChoice,
     ) -> Iterable[Fact]:
         """The quads with these terms, None being any; of the named graphs if `graph` is None."""
+
+
+class FactChanges(Protocol):
+    """The changes of a transaction, in which those of some quads can be found."""
+
+    def matching(self, patterns: Iterable[Sequence[Term | None]]) -> list[FactChange]:
+        """The changes of quads that have the terms of one of some patterns, None being any."""
 
 
 def is_in(graph: GraphChoice, name: Term | None) -> bool:

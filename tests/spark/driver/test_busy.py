@@ -46,7 +46,9 @@ def job(tmp_path, monkeypatch):
 
     def make(stream, failure=None):
         sink = SimpleNamespace(progress=Progress())
-        writer = SimpleNamespace(sink=sink, write=None, failure=failure, feeds_back=False)
+        writer = SimpleNamespace(
+            sink=sink, write=None, failure=failure, feeds_back=False, ended=False
+        )
         places = [Location.of(tmp_path)] * 3
         counts = SimpleNamespace(state_bytes=dict, hubs=dict)
         return run.StreamJob(stream, writer, RunOptions(*places, 2), counts, "stream"), pauses

@@ -10,9 +10,9 @@ import pytest
 from graphtide.cli.main import main
 
 
-def demo(*tokens, home=None):
+def demo(*tokens, home):
     command = [sys.executable, "-m", "graphtide.cli.main", "demo", "--json", *map(str, tokens)]
-    environment = os.environ | ({} if home is None else {"TMPDIR": str(home)})
+    environment = os.environ | {"TMPDIR": str(home)}
     ran = subprocess.run(
         command, capture_output=True, text=True, timeout=600, check=False, env=environment
     )
@@ -35,12 +35,12 @@ def test_without_java_the_demo_runs_in_this_process(capsys, monkeypatch, tmp_pat
 
 
 @pytest.mark.slow
-def test_on_spark_it_shows_the_rows_that_it_shows_in_process(tmp_path):
+def test_on_spark_it_shows_the_rows_that_it_shows_in_process(tmp_path, capsys):
     on_spark = demo("--transactions", 12, "--seed", 4, home=tmp_path)
     assert not list(tmp_path.glob("graphtide-*"))
     assert "rows now, +" in on_spark.stderr
     shown = rows(on_spark.stdout)
     # On a slow machine the demo ends before all is shown, and says so.
     last = shown[-1][0] if "stopped before" in on_spark.stderr else 12
-    in_process = demo("--transactions", 12, "--seed", 4, "--engine", "process")
-    assert shown == [row for row in rows(in_process.stdout) if row[0] <= last]
+    assert main(["demo", "--json", "--transactions", "12", "--seed", "4", "--engine=process"]) == 0
+    assert shown == [row for row in rows(capsys.readouterr().out) if row[0] <= last]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,12 +16,14 @@ from graphtide.spark.driver.options import (
     RunOptions,
     check_options,
     claim_checkpoint,
+    claim_hubs,
     read_fingerprint,
     trigger_milliseconds,
 )
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.driver.status import lag
 from graphtide.spark.files import Location
+from graphtide.spark.partition.hubs import hub_counts
 from graphtide.spark.session import default_partitions
 from graphtide.spark.state.messages import REJECTED
 
@@ -155,6 +158,29 @@ def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path, caplog):
         with pytest.raises(GraphtideError, match=said) as caught:
             claim_checkpoint(where, queries, partitions, changes)
         assert "another --checkpoint" in caught.value.hint
+
+
+def test_the_hubs_of_a_checkpoint_stay(tmp_path):
+    where = Location.of(tmp_path / "c")
+    made = claim_checkpoint(where, {"a": "x"}, 2, "in")
+    hubs = {name: hub_counts([f"<ex:{n}>" for n in name]) for name in ("a", "b", "ab")}
+    counted = hub_counts({"<ex:a>": {"<ex:p> s": 7}})
+    assert made.hubs == () and claim_hubs(where, made, (), more=False) == made
+    # Before the stream has begun, they can be changed.
+    for named in (hubs["b"], counted):
+        owner = claim_hubs(where, made, named, more=False)
+        assert owner.hubs == named and read_fingerprint(where) == owner
+    offsets = tmp_path / "c" / "stream" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "0").write_text("v1\n{}\n{}")
+    for named, more in ((hubs["a"], False), ((), False), (hubs["a"], True)):
+        assert claim_hubs(where, owner, named, more=more).hubs == counted
+    for named, more in ((hubs["b"], False), (hubs["ab"], False), (hubs["b"], True)):
+        with pytest.raises(GraphtideError, match="has the hubs <ex:a> and not") as caught:
+            claim_hubs(where, owner, named, more=more)
+        assert "graphtide rescale CHECKPOINT --hub" in caught.value.hint
+    owner = claim_hubs(where, replace(owner, hubs=hubs["ab"]), hubs["b"], more=True)
+    assert owner.hubs == hubs["ab"]
 
 
 def test_a_damaged_fingerprint_is_named(tmp_path):

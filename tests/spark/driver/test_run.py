@@ -1,20 +1,24 @@
 """`graphtide run` from end to end: the same deltas as in process, and a second start goes on."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import redirect_stderr, redirect_stdout
 
 import pyarrow.parquet as pq
 import pytest
 
+from graphtide.cli.main import main
 from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.graph import LiveGraph
 from graphtide.rdf.formats.change_log import write_changes
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 PROGRAM = "\n".join(
     f"QUERY {name} AS {text[text.index('SELECT') :]}" for name, text in list(QUERIES.items())[:2]
@@ -26,9 +30,20 @@ def command(*tokens):
     return [sys.executable, "-m", "graphtide.cli.main", *map(str, tokens)]
 
 
-def run(folder, *more, program="rail.tide"):
+def run_tokens(folder, *more, program="rail.tide"):
     tokens = ["run", folder / program, "--changes", folder / "in", "--out", folder / "out"]
-    tokens += ["--checkpoint", folder / "checkpoint", "--master", "local[2]", *more]
+    return [*tokens, "--checkpoint", folder / "checkpoint", "--master", "local[2]", *more]
+
+
+def run_here(*tokens):
+    """Run a command in this process, and in the tests' session (`shared_session`)."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(token) for token in tokens])
+    return subprocess.CompletedProcess(tokens, code, out.getvalue(), err.getvalue())
+
+
+def run_apart(*tokens):
     return subprocess.run(
         command(*tokens), capture_output=True, text=True, timeout=600, check=False
     )
@@ -64,13 +79,16 @@ def written(folder):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which a run was made, and made again with more input, from before its end."""
+    """A folder in which a run was made, and made again with more input, from before its end.
+
+    Both are processes of their own: what the second knows of the first is in the folder.
+    """
     folder = tmp_path_factory.mktemp("run")
     (folder / "in").mkdir()
     (folder / "rail.tide").write_text(f"{PREFIX}\n{PROGRAM}")
     stream = list(change_stream(40, seed=3))
     write(folder, stream, 0, 20)
-    first = run(folder, "--json", "--partitions", 2, "--rows-per-batch", 400)
+    first = run_apart(*run_tokens(folder, "--json", "--partitions", 2, "--rows-per-batch", 400))
     # As if it had been killed after the last micro-batch was written, before Spark noted it.
     commits = folder / "checkpoint" / "stream" / "commits"
     for path in commits.glob(
@@ -79,7 +97,7 @@ def folder(tmp_path_factory):
         path.unlink()
     write(folder, stream, 20, len(stream))
     (folder / "in" / "999.nq").write_text("this is no statement\n")
-    second = run(folder)
+    second = run_apart(*run_tokens(folder))
     return folder, stream, first, second
 
 
@@ -121,34 +139,17 @@ def test_a_checkpoint_of_another_program_is_refused(folder):
         ((), "other.tide", "query RouteSensor has changed"),
         (("--partitions", 3), "rail.tide", "it has 2 partitions and not 3"),
     ]:
-        ran = run(folder, *more, program=program)
+        ran = run_here(*run_tokens(folder, *more, program=program))
         assert ran.returncode == 2
         assert "was made by another program" in ran.stderr and said in ran.stderr
         assert "graphtide rescale or graphtide evolve; or start again" in ran.stderr
 
 
-def test_ctrl_c_stops_a_run_that_waits_for_more(folder, tmp_path):
-    source, *_ = folder
-    (tmp_path / "rail.tide").write_text((source / "rail.tide").read_text())
+def test_ctrl_c_stops_a_run_that_waits_for_more(tmp_path):
+    (tmp_path / "rail.tide").write_text(f"{PREFIX}\n{PROGRAM}")
     (tmp_path / "in").mkdir()
     write(tmp_path, list(change_stream(3, seed=3)), 0, 3)
-    tokens = [
-        "run",
-        tmp_path / "rail.tide",
-        "--changes",
-        tmp_path / "in",
-        "--out",
-        tmp_path / "out",
-    ]
-    tokens += [
-        "--checkpoint",
-        tmp_path / "c",
-        "--master",
-        "local[2]",
-        "--trigger",
-        "200ms",
-        "--follow",
-    ]
+    tokens = run_tokens(tmp_path, "--trigger", "200ms", "--follow")
     with subprocess.Popen(command(*tokens), stderr=subprocess.PIPE, text=True) as process:
         until = time.monotonic() + 300
         while not (tmp_path / "out" / "_progress.json").exists() and time.monotonic() < until:
@@ -160,12 +161,11 @@ def test_ctrl_c_stops_a_run_that_waits_for_more(folder, tmp_path):
     assert "the output is in" in said
 
 
-def test_a_quarantine_that_is_full_stops_the_run(folder, tmp_path):
-    source, *_ = folder
-    (tmp_path / "rail.tide").write_text((source / "rail.tide").read_text())
+def test_a_quarantine_that_is_full_stops_the_run(shared_session, tmp_path):
+    (tmp_path / "rail.tide").write_text(f"{PREFIX}\n{PROGRAM}")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.nq").write_text("no\nno\nno\n")
-    ran = run(tmp_path, "--partitions", 1, "--max-quarantined", 2)
+    ran = run_here(*run_tokens(tmp_path, "--partitions", 1, "--max-quarantined", 2))
     assert ran.returncode == 2
     assert "3 rows are rejected, more than the 2 allowed" in ran.stderr
     assert "--max-quarantined" in ran.stderr
@@ -182,7 +182,7 @@ RULE Warn ON Left(?door) THEN INSERT { ?door :was :forgotten }
 OPEN = "<http://example.org/{}> <http://example.org/is> <http://example.org/open> ."
 
 
-def test_data_and_one_change_log_as_in_process(tmp_path):
+def test_data_and_one_change_log_as_in_process(shared_session, tmp_path, monkeypatch):
     """Rows, complex events and firings are printed if they are not written; nothing is left."""
     (tmp_path / "doors.tide").write_text(DOORS)
     (tmp_path / "now.ttl").write_text(OPEN.format("side"))
@@ -193,18 +193,12 @@ def test_data_and_one_change_log_as_in_process(tmp_path):
         )
     )
     (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     tokens = ["run", tmp_path / "doors.tide", "--data", tmp_path / "now.ttl", "--json"]
     tokens += ["--changes", tmp_path / "day.rdfp", "--master", "local[2]", "--engine"]
 
     def printed(engine):
-        ran = subprocess.run(
-            command(*tokens, engine),
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-            env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
-        )
+        ran = run_here(*tokens, engine)
         assert ran.returncode == 0, ran.stderr
         found = [json.loads(line) for line in ran.stdout.splitlines()]
         # Spark does not output when the match of a pattern began.

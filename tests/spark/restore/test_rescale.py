@@ -21,19 +21,21 @@ from graphtide.spark.state import cache
 from graphtide.testing.partitions import PartitionRun, net_of
 
 
-def rescaled(run, rng, tasks, layouts=(None,)):
+def rescaled(run, rng, tasks, layouts=(None,), hubs=None):
     """Now and then the same run on another number of partitions, and with a failed attempt."""
     if run.taken and rng.random() < 0.3:
-        run = run.rescaled(rng.choice((1, 2, 3, 5, 8)), rng.choice(layouts))
+        named = None if hubs is None else rng.sample(hubs, rng.randint(0, len(hubs)))
+        partitions = rng.choice((1, 2, 3, 5, 8, run.job.partitions))
+        run = run.rescaled(partitions, rng.choice(layouts), named)
         if rng.random() < 0.3:
             run.attempt(tasks)
     return run
 
 
-def output_of(run, batches, rng, layouts=(None,)):
+def output_of(run, batches, rng, layouts=(None,), hubs=None):
     out = []
     for tasks in batches:
-        run = rescaled(run, rng, tasks, layouts)
+        run = rescaled(run, rng, tasks, layouts, hubs)
         out += run.batch(tasks)
     return out
 
@@ -45,7 +47,8 @@ def test_queries(shape, monkeypatch):
     rows, queries = stream(rng.randrange(100), transactions=14), {shape: query(shape)}
     run = PartitionRun.of(queries, rng.choice((1, 2, 4)), layout=rng.choice((None, "rete")))
     batches = micro_batches([*rows, END], rng)
-    out = output_of(run, batches, rng, layouts=("grid", "rete", None))
+    hubs = [*(f"<http://e/n{n}>" for n in range(3)), "<http://e/g1>"]
+    out = output_of(run, batches, rng, layouts=("grid", "rete", None), hubs=hubs)
     assert net_of(out) == in_process(queries, rows)
     assert_net(out)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
@@ -17,6 +18,8 @@ from spark.stages.window_streams import on_partitions as windows_on_partitions
 from spark.stages.window_streams import windowed
 from support.sampling import quick_sample
 
+from graphtide.spark.partition.columns import read_quads
+from graphtide.spark.partition.grids import route
 from graphtide.spark.state import cache
 from graphtide.spark.topology import stages_of
 from graphtide.testing.generators import cases
@@ -178,6 +181,32 @@ def test_the_stages_and_their_order():
     assert [stage.name for stage in stages_of(run_of(hidden, 2).job)] == [
         "match", "join 1", "consolidate",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "stages", "homes"),
+    [
+        ("{ :n1 :p+ ?b . ?b :q ?c }", ["match", "join 1"], 1),
+        ("{ ?b (:p|^:q)* :n1 . ?b :q ?c . ?c :r ?d }", ["match", "join 1"], 1),
+        ("{ :n1 :p+ ?b . :n2 :q* ?b . ?b :r ?c }", ["match", "join 1"], 2),
+        ("{ ?a :p+ ?b . ?b :q ?c }", ["match", "join 1", "join 2", "join 3"], 0),
+    ],
+)
+def test_paths_of_constants_are_followed_in_the_match(body, stages, homes):
+    job = run_of({"q": f"PREFIX : <http://e/> SELECT * {body}"}, 8).job
+    assert [stage.name for stage in stages_of(job)] == stages
+    fragments = [each.grid for each in job.partition_queries[job.first_fragment :]]
+    assert len({grid.home for grid in fragments if not grid.variables}) == homes
+
+
+def test_the_edges_of_a_path_are_sent_to_one_partition():
+    texts = {"q": "PREFIX : <http://e/> SELECT * { :n1 :p+ ?b . ?b :q ?c }"}
+    edges = [(f"<http://e/{n}>", "<http://e/p>", f"<http://e/{n + 1}>", None) for n in range(50)]
+    columns = [pa.array(column, pa.string()) for column in zip(*edges, strict=True)]
+    quads, _ = read_quads(columns)
+    runs = (PartitionRun.of(texts, 8), run_of(texts, 8))
+    copies, once = (route(quads, run.job.routes[None])[1] for run in runs)
+    assert (len(copies), len(once), len(set(once.tolist()))) == (8 * 50, 50, 1)
 
 
 def test_a_query_that_one_stage_can_do_stays_there():

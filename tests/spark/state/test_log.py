@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from random import Random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from support.sampling import quick_sample
@@ -38,16 +40,21 @@ def entries(log, head):
     return [*(log.chunk(each.version) for each in head.stored), *head.tail]
 
 
+@cache
+def rows_of(chunk):
+    return from_chunk(chunk)["a"].to_numpy()
+
+
 def contents(log, head):
     """All rows of a log, in order."""
-    return [row for e in entries(log, head) for row in from_chunk(e.chunk)["a"].to_pylist()]
+    return np.concatenate([rows_of(entry.chunk) for entry in entries(log, head)])
 
 
 def test_a_log_of_many_small_chunks_has_few():
     log, head = MemoryLog(), Head()
     for version in range(1, 1001):
         head = put(log, head)
-        assert contents(log, head) == list(range(1, version + 1))
+        assert np.array_equal(contents(log, head), np.arange(1, version + 1))
         assert sorted(log.chunks) == [each.version for each in head.stored]
         assert len(head.stored) <= 2 * RUN and len(head.tail) <= 2 * RUN
         assert head.size == sum(len(entry.chunk) for entry in entries(log, head))
@@ -69,13 +76,13 @@ def test_the_newest_chunks_and_all_tokens_stay():
 def test_large_chunks_are_left_alone_and_the_order_is_kept(seed, monkeypatch):
     monkeypatch.setattr(log_module, "LARGE", 12_000)
     monkeypatch.setattr(log_module, "TAIL_BYTES", 6000)
-    random, log, head, expected = Random(seed), MemoryLog(), Head(), []
+    random, log, head, expected = Random(seed), MemoryLog(), Head(), np.array([], np.int64)
     most = 0
     for version in range(1, 600):
         rows = random.choice((1, 1, 1, 1, 40, 3000)) if seed % 2 else random.choice((1, 20))
         head = put(log, head, rows)
-        expected += [version] * rows
-        assert contents(log, head) == expected
+        expected = np.append(expected, [version] * rows)
+        assert np.array_equal(contents(log, head), expected)
         assert sum(len(entry.chunk) for entry in head.tail) <= 6000
         most = max(most, len(log.chunks))
     assert most < 400

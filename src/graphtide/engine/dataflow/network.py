@@ -14,7 +14,7 @@ from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
 from graphtide.kernel.batch import DIFF, Ints, Longs, empty_batch
-from graphtide.limits import Allowance
+from graphtide.limits import Allowance, allowance
 from graphtide.plan.physical import Constant, GroupBy, Physical, Search, children, nodes
 
 if TYPE_CHECKING:
@@ -163,21 +163,27 @@ class Network:
 
         After a `LimitError`, some nodes have taken in the changes and others have not.
         """
-        outputs = dict(leaves)
+        left = allowance()
+        if left.work == "flush" and left.limits is self._limits and not left.is_over():
+            return self._step(leaves, left)
         with Allowance(self._limits, "flush") as left:
-            for node_id, step, inputs in self._route(tuple(leaves)):
-                if len(inputs) == 1:
-                    batch = outputs.get(inputs[0])
-                    if batch is None or not len(batch):
-                        continue
-                    outputs[node_id] = batch = step(batch)
-                else:
-                    batches = [outputs.get(i, self._nodes[i].nothing) for i in inputs]
-                    if not any(map(len, batches)):
-                        continue
-                    outputs[node_id] = batch = step(*batches)
-                if len(batch) > SMALL:
-                    left.spend(batch.nbytes)
+            return self._step(leaves, left)
+
+    def _step(self, leaves: Mapping[int, Ints], left: Allowance) -> dict[int, Ints]:
+        outputs = dict(leaves)
+        for node_id, step, inputs in self._route(tuple(leaves)):
+            if len(inputs) == 1:
+                batch = outputs.get(inputs[0])
+                if batch is None or not len(batch):
+                    continue
+                outputs[node_id] = batch = step(batch)
+            else:
+                batches = [outputs.get(i, self._nodes[i].nothing) for i in inputs]
+                if not any(map(len, batches)):
+                    continue
+                outputs[node_id] = batch = step(*batches)
+            if len(batch) > SMALL:
+                left.spend(batch.nbytes)
         for node_id, batch in outputs.items():
             self._nodes[node_id].messages += len(batch)
         return outputs

@@ -218,7 +218,7 @@ class KeepColumns(Stateless):
 
     def step(self, batch: Ints) -> Ints:
         """The changed rows with other columns."""
-        out = np.take(batch, self._take, axis=1)
+        out: Ints = batch.take(self._take, 1)
         if self._unbound:
             out[:, self._unbound] = 0
         return out

@@ -6,16 +6,20 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.clock import misused
-from graphtide.algebra.nodes import SelectQuery
+from graphtide.algebra.nodes import SelectQuery, Values
 from graphtide.algebra.queries import Query, as_select
+from graphtide.algebra.traverse import walk
 from graphtide.algebra.windows import WindowedQuery
-from graphtide.errors import UnsupportedError
+from graphtide.errors import QueryError, UnsupportedError
 from graphtide.lang.sparql.forms import FormParser
 from graphtide.lang.sparql.scanner import TOO_DEEP
+from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.sparql.update import UpdateParser
 
 if TYPE_CHECKING:
+    from graphtide.algebra.nodes import Dataset
     from graphtide.algebra.updates import Update
+    from graphtide.rdf.terms import Term
 
 
 _NOW_HINT = (
@@ -65,17 +69,33 @@ def parse_any_query(text: str, *, base: str | None = None) -> Query:
     return _parse_any(text, base)
 
 
-def parse_update(text: str, *, base: str | None = None) -> Update:
-    """Parse an update request.
+def parse_update(text: str, *, base: str | None = None, using: Dataset | None = None) -> Update:
+    """Parse an update request; `using` is the dataset of operations that name none.
 
     >>> len(parse_update("CLEAR DEFAULT ; INSERT DATA { <ex:a> <ex:b> 1 }").operations)
     2
     """
-    parser = UpdateParser(text, base)
+    parser = UpdateParser(text, base, using)
     try:
         return parser.update()
     except RecursionError:
         parser.tokens.fail(TOO_DEEP)
+
+
+def parse_value(text: str, query: str) -> Term | None:
+    """A term as a query would write it, with the query's prefixes; UNDEF is None.
+
+    >>> print(parse_value(":r5", "PREFIX : <http://example.org/> SELECT * {}"))
+    <http://example.org/r5>
+    """
+    parser = TermParser(query)
+    parser.prologue()
+    prologue = " ".join(f"PREFIX {short}: <{space}>" for short, space in parser.prefixes.items())
+    made = parse_query(f"{prologue} SELECT * {{ VALUES ?x {{ {text} }} }}")
+    rows = next(part for part in walk(made.root) if isinstance(part, Values)).rows
+    if len(rows) != 1:
+        raise QueryError(f"{text!r} is not one term")
+    return rows[0][0]
 
 
 @lru_cache(maxsize=1024)

@@ -31,9 +31,12 @@ Quads = tuple[alg.TriplePattern, ...]
 
 
 class UpdateParser:
-    """Parses a whole update request."""
+    """Parses a whole update request; `using` stands for USING in each of its operations."""
 
-    def __init__(self, text: str, base: str | None = None) -> None:
+    def __init__(
+        self, text: str, base: str | None = None, using: alg.Dataset | None = None
+    ) -> None:
+        self._using = using
         self.forms = FormParser(text, base, standing=False)
         self.select = self.forms.select
         self.tokens = self.select.tokens
@@ -86,6 +89,7 @@ class UpdateParser:
         default: NamedNode | alg.DefaultGraph = alg.DEFAULT_GRAPH
         if first == "WITH":
             default = self.terms.iri()
+            self._check_using("WITH")
             if not self.tokens.at("INSERT", "DELETE"):
                 self.tokens.fail(f"expected INSERT or DELETE, found {self.tokens.token}")
             first = self.tokens.advance().text.upper()
@@ -108,18 +112,26 @@ class UpdateParser:
 
     def _delete_where(self) -> upd.Modify:
         quads = self._quads(blank_nodes=False)
-        where = self.forms.as_pattern(quads)
-        return upd.Modify(quads, (), self._where(where))
+        where = self._where(self.forms.as_pattern(quads))
+        return upd.Modify(quads, (), replace(where, dataset=self._using))
 
     def _modify(
         self, delete: Quads, insert: Quads, default: NamedNode | alg.DefaultGraph
     ) -> upd.Modify:
         dataset = self.forms.dataset("USING")
+        if dataset is not None:
+            self._check_using("USING")
+        dataset = dataset or self._using
         self.tokens.expect("WHERE")
         where = self.groups.group()
         if dataset is None and not isinstance(default, alg.DefaultGraph):
             where = in_default_graph(where, default)
         return upd.Modify(delete, insert, replace(self._where(where), dataset=dataset))
+
+    def _check_using(self, word: str) -> None:
+        if self._using is not None:
+            hint = "name the graphs in one of the two"
+            self.tokens.fail(f"{word} in a request whose graphs are given beside it", hint=hint)
 
     def _where(self, where: alg.Node) -> alg.SelectQuery:
         """Select all visible variables: each distinct row gets its own new blank nodes."""

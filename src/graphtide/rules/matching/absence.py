@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from graphtide.rules.matching.types import (
     MatchedEvent,
     Matches,
     Shape,
+    dump_matches,
+    saved_matches,
 )
 from graphtide.rules.temporal import Span, has_check, holds
 
@@ -79,6 +81,12 @@ class PendingMatches:
     def held_ids(self) -> Iterator[Longs]:
         """The ids of all matches."""
         yield flat_ids(row for waiting in self._waiting.values() for row in waiting.rows())
+
+    def dump(self) -> dict[str, Any]:
+        """All matches, oldest first."""
+        waiting = [self._waiting[number] for number in sorted(self._waiting)]
+        until = np.array([each.until for each in waiting], np.int64)
+        return {"until": until, **dump_matches([each.match for each in waiting])}
 
     def add(self, waiting: PendingMatch) -> None:
         """Add a match."""
@@ -196,6 +204,27 @@ class Absence:
         self._memories = {
             c.name: EventMemory(retained[c.name], self.known[c.name]) for c in rule.negative
         }
+
+    def dump(self) -> dict[str, Any]:
+        """The pending matches, and the forbidden events that are retained."""
+        memories = {name: memory.dump() for name, memory in self._memories.items()}
+        return {"waiting": self._waiting.dump(), "memories": memories}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        for condition in self._conditions:
+            own = saved["memories"][condition.name]
+            self._memories[condition.name].load(own, condition.variables)
+        waiting = saved["waiting"]
+        found = saved_matches(waiting)
+        for place, until in enumerate(waiting["until"].tolist()):
+            match, row = self._shape.match(found, place), found.rows[place].tolist()
+            spans = tuple(found.spans[place].tolist())
+            self._waiting.add(PendingMatch(match, tuple(row), spans, until))
+
+    def first_since(self) -> float:
+        """The least number of transactions before an event of a pending match."""
+        return min((e.since for w in self._waiting for e in w.match.events.values()), default=inf)
 
     def events(self, condition: EventCondition) -> Iterator[Denial]:
         """The retained events that a condition forbids, oldest first."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -218,6 +218,26 @@ class Matcher:
     def max_retained(self) -> int:
         """The most events that were retained at once (without NO EVENT)."""
         return self._memory.peak
+
+    def dump(self, since: float) -> dict[str, Any]:
+        """The memories; activations need facts that hold since before a number of transactions."""
+        memory = self._memory.dump()
+        since = min([since, *memory["when"][:, layout.SINCE].tolist()])
+        if self.absence is not None:
+            since = min(since, self.absence.first_since())
+        return {
+            "memory": memory,
+            "facts": None if self.facts is None else self.facts.dump(since),
+            "absence": None if self.absence is None else self.absence.dump(),
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with saved memories."""
+        self._memory.load(saved["memory"])
+        if self.facts is not None:
+            self.facts.load(saved["facts"])
+        if self.absence is not None:
+            self.absence.load(saved["absence"])
 
     def savepoint(self) -> MatcherSavepoint:
         """A savepoint of the memories: changes are journaled from here on."""

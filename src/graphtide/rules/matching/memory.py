@@ -6,7 +6,7 @@ All of them journal their changes after a savepoint, and can be rolled back to i
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,15 +16,17 @@ from graphtide.rdf.holders import flat_ids
 from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.facts import ABSENT, change_facts, fact_number, refill_facts
 from graphtide.rules.kernel.memory import expire_events, refill, remove_event, undo
+from graphtide.rules.matching.types import MatchedEvent
+from graphtide.rules.temporal import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.engine.results import TransactionTimes
     from graphtide.engine.watch import Query
     from graphtide.rules.expiry import Retention
-    from graphtide.rules.matching.types import Binding, Match, MatchedEvent
+    from graphtide.rules.matching.types import Binding, Match
 
 MIN_CAPACITY = 16
 LONG_AGO = -(1 << 62)
@@ -67,10 +69,41 @@ class RuleMemory:
 
     def events(self, condition: int) -> Iterator[tuple[list[int], list[int]]]:
         """Values of the variables and times of a condition's retained events, oldest first."""
+        for place in self._places(condition):
+            yield self.arrays.cells[place].tolist(), self.arrays.when[place].tolist()
+
+    def _places(self, condition: int) -> Iterator[int]:
         place = int(self.arrays.ends[condition, 0]) if self.live else -1
         while place >= 0:
-            yield self.arrays.cells[place].tolist(), self.arrays.when[place].tolist()
+            yield place
             place = int(self.arrays.links[place, 0])
+
+    def dump(self) -> dict[str, Any]:
+        """The retained events by condition: how many, their values and times."""
+        lists = [list(self._places(condition)) for condition in range(len(self._plan.retention))]
+        places = np.array([place for own in lists for place in own], np.int64)
+        newest, peak = self.arrays.meta[[layout.NEWEST, layout.PEAK]].tolist()
+        return {
+            "at": [self._now, newest, peak],
+            "sizes": np.array([len(own) for own in lists], np.int64),
+            "values": self.arrays.cells[places],
+            "when": self.arrays.when[places],
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Retain saved events instead."""
+        many = len(saved["values"])
+        size = max(MIN_CAPACITY, 1 << many.bit_length())
+        listed = make_memory(self._plan, size)
+        listed.cells[:many], listed.when[:many] = saved["values"], saved["when"]
+        last = np.cumsum(saved["sizes"]) - 1
+        some = saved["sizes"] > 0
+        listed.ends[some, 0] = (last - saved["sizes"] + 1)[some]
+        listed.ends[some, 1] = last[some]
+        listed.links[last[some], 0] = -1
+        self._now, listed.meta[layout.NEWEST], listed.meta[layout.PEAK] = saved["at"]
+        self.arrays = make_memory(self._plan, size)
+        refill(self._plan, listed, self.arrays)
 
     def pass_time(self, now: int) -> None:
         """Move time on; events are evicted when the next one comes."""
@@ -219,6 +252,23 @@ class EventMemory:
             binding.values() for entries in self._events.values() for _, binding in entries
         )
 
+    def dump(self) -> dict[str, Any]:
+        """The events in order of arrival: times, and values of the condition's variables."""
+        entries = sorted(self, key=lambda entry: entry[0].order)
+        when = [(e.span.start, e.span.end, e.order, e.since) for e, _ in entries]
+        values = [list(binding.values()) for _, binding in entries]
+        return {
+            "when": np.array(when, np.int64).reshape(-1, 4),
+            "values": np.array(values, np.int32).reshape(len(values), -1 if values else 0),
+        }
+
+    def load(self, saved: Mapping[str, Any], variables: Sequence[Var]) -> None:
+        """Retain saved events, too."""
+        for when, row in zip(saved["when"].tolist(), saved["values"].tolist(), strict=True):
+            start, end, order, since = when
+            event = MatchedEvent(Span(start, end), order, since)
+            self.add(event, dict(zip(variables, row, strict=True)))
+
     def __iter__(self) -> Iterator[RetainedEvent]:
         return (entry for entries in self._events.values() for entry in entries)
 
@@ -258,6 +308,23 @@ class FactMemory:
             yield net[:, DELTA_VALUES:]
         for row, _ in self._journal:
             yield row
+
+    def dump(self, since: float) -> dict[str, Any]:
+        """The facts that do not hold since before a transaction, and since which they do."""
+        self.catch_up()
+        many = int(self.facts.meta[layout.LIVE])
+        listed = make_facts(max(many, 1), len(self._columns))
+        refill_facts(self.facts, listed, self._shared)
+        recent = np.flatnonzero(listed.number[:many] >= since)
+        return {"rows": listed.rows[recent], "since": listed.number[recent]}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take the facts of the query; all but saved ones hold since long ago."""
+        self.catch_up()
+        self.facts.number[:] = -1
+        for row, since in zip(saved["rows"], saved["since"].tolist(), strict=True):
+            self._set(row, -1, 1, 0)
+            self._set(row, 1, 0, since)
 
     def catch_up(self) -> bool:
         """Apply the changes of the query; whether there were any.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from graphtide.rules.kernel.types import find_hits
 from graphtide.rules.temporal import Span, is_true
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
@@ -268,6 +268,30 @@ class Shape(NamedTuple):
             for n, condition in enumerate(self.rule.positive)
         }
         return Match(self.rule, events, binding, int(found.times[place]))
+
+
+def dump_matches(matches: Sequence[Match]) -> dict[str, Any]:
+    """Matches of one rule as arrays, from which `saved_matches` makes them again."""
+    events = [list(each.events.values()) for each in matches]
+    spans = [
+        [n for e in own for n in (e.span.start, e.span.end)]
+        + [n for e in own for n in (e.order, e.since)]
+        for own in events
+    ]
+    many = len(matches)
+    rows = np.array([list(each.binding.values()) for each in matches], np.int32)
+    return {
+        "rows": rows.reshape(many, -1 if many else 0),
+        "spans": np.array(spans, np.int64).reshape(many, -1 if many else 0),
+        "times": np.array([each.time for each in matches], np.int64),
+    }
+
+
+def saved_matches(saved: Mapping[str, Any]) -> Matches:
+    """Matches that were saved; each stands for itself, not for an event of a batch."""
+    rows, times = saved["rows"], saved["times"]
+    events = np.zeros((len(rows), 1), np.int32)
+    return Matches(np.hstack([events, rows]), saved["spans"], np.zeros_like(times), times)
 
 
 def completed(rows: Ints, spans: Longs, ends: Longs) -> Matches:

@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import json
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from graphtide.errors import GraphtideError
 from graphtide.spark.source.offsets import Offset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from graphtide.spark.files import Location
 
@@ -85,6 +87,18 @@ class Stopped:
         return Offset.from_json(self.offset)
 
 
+def in_topics(offset: Mapping[str, Any]) -> bool:
+    """Whether an offset is one in topics of Kafka.
+
+    >>> in_topics({"rail": {"0": 17}}), in_topics({"logOffset": 3})
+    (True, False)
+    """
+    return bool(offset) and all(
+        isinstance(partitions, dict) and all(map(str.isdigit, partitions))
+        for partitions in offset.values()
+    )
+
+
 def stopped_at(stream: Location) -> Stopped | None:
     """Where a stream stopped, from Spark's own files; None if no micro-batch was committed."""
     done, begun = (_numbers(stream / name) for name in ("commits", "offsets"))
@@ -100,15 +114,21 @@ def begun_at(stream: Location) -> Mapping[str, Any] | None:
     return _offset(stream, 0) if 0 in _numbers(stream / "offsets") else None
 
 
+def has_begun(stream: Location) -> bool:
+    """Whether a stream has planned a micro-batch; of old ones, Spark has deleted the offsets."""
+    return bool(_numbers(stream / "offsets"))
+
+
 def _numbers(folder: Location) -> list[int]:
     return [int(entry.name) for entry in folder.entries() if entry.name.isdigit()]
 
 
 def _offset(stream: Location, batch: int) -> Mapping[str, Any]:
     """The offset of the first source after a micro-batch; that of actions comes second."""
-    lines = (stream / "offsets" / str(batch)).read_text().splitlines()
-    found: Mapping[str, Any] = json.loads(lines[2])
-    return found
+    path = stream / "offsets" / str(batch)
+    with explaining_damage(path):
+        found = json.loads(path.read_text().splitlines()[2])
+        return dict(found) if isinstance(found, dict) else {"offset": found}
 
 
 def note_job(checkpoint: Location, notes: Mapping[str, Any]) -> None:
@@ -124,5 +144,18 @@ def noted_job(checkpoint: Location) -> Mapping[str, Any] | None:
     path = checkpoint / JOB_FILE
     if not path.exists():
         return None
-    found: Mapping[str, Any] = json.loads(path.read_text())
-    return found
+    with explaining_damage(path):
+        return dict(json.loads(path.read_text()))
+
+
+@contextmanager
+def explaining_damage(path: Location) -> Iterator[None]:
+    """Say which file of a checkpoint is damaged."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise GraphtideError(
+            f"{path} cannot be read: {error}",
+            hint="the checkpoint is damaged: use a copy of it, or start again with another "
+            "--checkpoint and --out",
+        ) from None

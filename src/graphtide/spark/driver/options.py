@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from graphtide.errors import GraphtideError
 from graphtide.limits import Limits
-from graphtide.spark.driver.continued import PROGRAM_NAME, Continued
+from graphtide.spark.driver import continued as going_on
 from graphtide.spark.driver.feedback import MAX_ROUNDS
 from graphtide.spark.driver.sink import holds_something
 from graphtide.spark.files import Location
+from graphtide.spark.partition import hubs as hub
 from graphtide.spark.partition.program import ProgramSpec, program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.source.plan import check_log
@@ -26,7 +27,7 @@ from graphtide.spark.stages.unpack import check_names
 from graphtide.spark.watermark import lateness_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame
@@ -41,6 +42,10 @@ log = getLogger(__name__)
 
 OnError = Literal["raise", "skip"]
 Start = Literal["earliest", "latest"]
+
+STREAMING: Final = "a DataFrame that streams"
+BOUNDED: Final = "a bounded DataFrame"
+"""How a checkpoint names its input, if that has no path."""
 
 _TRIGGER = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m)")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "m": 60_000}
@@ -68,7 +73,7 @@ class RunSettings(TypedDict, total=False):
     late: Late | None
     idle_seconds: float | None
     layout: Layouts
-    hubs: Sequence[str] | Mapping[str, Mapping[str, int]]
+    hubs: hub.Hubs
     limits: Limits
 
 
@@ -87,7 +92,9 @@ class RunOptions:
     events, if the changes have no column `stream`. The run stops if actions cause further actions
     more than `max_rounds` times in turn. Of a DataFrame, `shards`, `idle` and `late` are those of
     `watch`; late rows of a log are rejected. `idle_seconds`, `layout` and `hubs` are those of
-    `watch`. `limits` are those of the engines, and of what is read of a log.
+    `watch`; without `hubs`, those of the checkpoint. With "auto" (alone, or in a list of others) a
+    run over change logs finds hubs itself, and goes on with them (`driver.dividing`). `limits` are
+    those of the engines, and of what is read of a log.
     """
 
     changes: Location | DataFrame
@@ -113,7 +120,7 @@ class RunOptions:
     late: Late | None = None
     idle_seconds: float | None = None
     layout: Layouts = None
-    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = ()
+    hubs: hub.Hubs = ()
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -141,6 +148,11 @@ class RunOptions:
         """How many rejected rows there may be; None: any number."""
         return 0 if self.on_error == "raise" else self.max_quarantined
 
+    @property
+    def finds_hubs(self) -> bool:
+        """Whether hubs are found in the stream."""
+        return hub.AUTO in self.hubs
+
     def spec(self, program: Program) -> ProgramSpec | None:
         """The events, patterns and rules of a program; None if it has nothing but queries."""
         return program_spec(program, self.partitions, self.tick_ms, self.streams)
@@ -166,13 +178,21 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
             "idle_seconds is for a run that goes on, and this one ends with its input",
             hint="leave out idle_seconds, or run a stream with once=False (--follow)",
         )
+    if options.finds_hubs and not isinstance(options.changes, Location):
+        raise GraphtideError(
+            'hubs="auto" is for runs over change logs: the stream begins again with the hubs, and '
+            "a DataFrame cannot be told where to go on",
+            hint="name the hubs; find_hubs finds those of a bounded DataFrame",
+        )
     if options.partitions < 1:
         raise GraphtideError(f"--partitions {options.partitions}: at least one partition is needed")
     trigger_milliseconds(options.trigger)
     texts = program.texts
     if spec is not None:
-        texts = {**texts, PROGRAM_NAME: spec.fingerprint}
-    return claim_checkpoint(options.checkpoint, texts, options.partitions, source)
+        texts = {**texts, going_on.PROGRAM_NAME: spec.fingerprint}
+    named = hub.named_hubs(options.hubs)
+    owner = claim_checkpoint(options.checkpoint, texts, options.partitions, source)
+    return claim_hubs(options.checkpoint, owner, named, more=options.finds_hubs)
 
 
 def check_patterns(program: Program) -> None:
@@ -194,7 +214,7 @@ def source_name(changes: Location | DataFrame, data: tuple[Path, ...] = ()) -> s
                 "data is loaded before change logs, and changes is a DataFrame",
                 hint="make the data a part of the DataFrame",
             )
-        return "a DataFrame that streams" if changes.isStreaming else "a bounded DataFrame"
+        return STREAMING if changes.isStreaming else BOUNDED
     check_log(changes)
     loaded = [f"{path.resolve()}, then " for path in data]
     return f"{''.join(loaded)}{changes.absolute()}"
@@ -221,36 +241,40 @@ _CHECKPOINT_HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a checkpoint depends on, and a name for its run."""
+    """What a checkpoint depends on, and a name for its run.
+
+    Its `hubs` are None if it was made when they were not noted.
+    """
 
     run: str
     queries: Mapping[str, str]
     partitions: int
     changes: str
-    continued: Continued | None = None
+    continued: going_on.Continued | None = None
+    hubs: hub.HubCounts | None = None
 
     @staticmethod
     def from_json(found: dict[str, Any]) -> Fingerprint:
         """The fingerprint of a dict."""
-        before = found.get("continued")
-        return Fingerprint(
-            **{**found, "continued": None if before is None else Continued(**before)}
-        )
+        before, hubs = found.get("continued"), found.get("hubs")
+        known = {
+            "continued": None if before is None else going_on.Continued(**before),
+            "hubs": None if hubs is None else hub.hub_counts({t: dict(c) for t, c in hubs}),
+        }
+        return Fingerprint(**{**found, **known})
 
     def write(self, checkpoint: Location) -> None:
         """Write the file of a checkpoint: whoever reads it sees the old one or the new one."""
         (checkpoint / _CHECKPOINT_FILE).write_text(json.dumps(asdict(self), indent=1))
 
 
-def read_fingerprint(checkpoint: Location) -> Fingerprint | None:
-    """The fingerprint of a checkpoint; None if there is no checkpoint yet."""
+def read_fingerprint(checkpoint: Location, *, needed: bool = False) -> Fingerprint | None:
+    """The fingerprint of a checkpoint; None if there is none, or (not `needed`) none yet."""
     path = checkpoint / _CHECKPOINT_FILE
-    try:
+    with going_on.explaining_damage(path):
         if path.exists():
             return Fingerprint.from_json(json.loads(path.read_text()))
-        strange = holds_something(checkpoint)
-    except (OSError, ValueError, TypeError) as error:
-        raise GraphtideError(f"{path} cannot be read: {error}", hint=_CHECKPOINT_HINT) from None
+        strange = not needed and holds_something(checkpoint)
     if strange:
         raise GraphtideError(
             f"{checkpoint} is not empty, and not a checkpoint of graphtide run",
@@ -263,7 +287,7 @@ def claim_checkpoint(
     checkpoint: Location, queries: Mapping[str, str], partitions: int, changes: str
 ) -> Fingerprint:
     """Make a checkpoint for this program, or reject one that was made by another."""
-    wanted = Fingerprint(uuid.uuid4().hex, dict(queries), partitions, changes)
+    wanted = Fingerprint(uuid.uuid4().hex, dict(queries), partitions, changes, hubs=())
     found = read_fingerprint(checkpoint)
     if found is None:
         try:
@@ -281,6 +305,33 @@ def claim_checkpoint(
         )
     log.info("resumes from checkpoint %s, of run %s", checkpoint, found.run)
     return found
+
+
+def claim_hubs(
+    checkpoint: Location, owner: Fingerprint, named: hub.HubCounts, *, more: bool
+) -> Fingerprint:
+    """The fingerprint with the hubs of the run; those of a stream that has begun stay.
+
+    With `more`, the checkpoint may have others beside those that are named.
+    """
+    known, wanted = dict(owner.hubs or ()), dict(named)
+    if not wanted or set(wanted) == set(known) or (more and set(wanted) < set(known)):
+        return owner
+    stream = checkpoint / going_on.folder_of(going_on.BASE_STREAM, owner.continued)
+    changed = replace(owner, hubs=named)
+    if not going_on.has_begun(stream):
+        changed.write(checkpoint)
+    elif owner.hubs is not None:
+        raise GraphtideError(
+            f"{checkpoint} has {_listed(known)} and not {_listed(wanted)}",
+            hint="leave them out to go on as before; or stop the run and change its hubs with "
+            "graphtide rescale CHECKPOINT --hub TERM",
+        )
+    return changed
+
+
+def _listed(hubs: Mapping[str, object]) -> str:
+    return f"the hubs {', '.join(hubs)}" if hubs else "no hubs"
 
 
 def _differences(old: Fingerprint, new: Fingerprint) -> list[str]:

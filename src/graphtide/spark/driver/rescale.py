@@ -1,4 +1,4 @@
-"""rescale and evolve: other partitions or another program, without reading the input again.
+"""rescale and evolve: other partitions, hubs or programs, without reading the input again.
 
 The state of the old stream is exported, and the file of the checkpoint is replaced: from then on it
 belongs to a new stream, which begins with that state (`driver.restore`), and whose source goes on
@@ -20,11 +20,12 @@ from pyspark.sql import functions as f
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.spark.driver import continued as going_on
-from graphtide.spark.driver.options import Fingerprint, check_patterns, read_fingerprint
+from graphtide.spark.driver import options as opt
 from graphtide.spark.driver.status import explaining
 from graphtide.spark.files import Location
 from graphtide.spark.job import JobSpec, partition_query
 from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.partition.hubs import MAX_HUBS, Hubs, hub_counts
 from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.restore import kept
@@ -45,49 +46,77 @@ log = getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A checkpoint that was changed: its partitions before and now, and where it goes on."""
+    """A checkpoint that was changed: its partitions before and now, its hubs, the next batch."""
 
     before: int
     partitions: int
     batch: int
+    hubs: tuple[str, ...] = ()
 
 
-def rescale(spark: SparkSession, checkpoint: Path | str, *, partitions: int) -> Changed:
-    """Let a checkpoint of `run` go on with another number of partitions.
+def rescale(
+    spark: SparkSession,
+    checkpoint: Path | str | Location,
+    *,
+    partitions: int | None = None,
+    hubs: Hubs | None = None,
+) -> Changed:
+    """Let a checkpoint of `run` go on with another number of partitions, or other hubs.
 
     The run must have been stopped. The next `run` with this checkpoint and the same output goes on
-    where it stopped: nothing is lost, nothing is repeated.
+    where it stopped: nothing is lost, nothing is repeated. `hubs` are all that it then has.
     """
-    if partitions < 1:
+    if partitions is not None and partitions < 1:
         raise GraphtideError(f"partitions={partitions}: at least one partition is needed")
+    named = None if hubs is None else hub_counts(hubs)
     where = Location.of(checkpoint, storage_settings(spark))
     found = known_checkpoint(where)
-    if found.partitions == partitions:
-        raise GraphtideError(f"{where} has {partitions} partitions already")
+    wanted = replace(
+        found,
+        partitions=partitions or found.partitions,
+        hubs=found.hubs if named is None else named,
+    )
+    if wanted == found:
+        raise GraphtideError(
+            f"{where} has {found.partitions} partitions already, and no other hubs are given",
+            hint="give another number of partitions (--partitions) or other hubs (--hub)",
+        )
     after = continued_from(spark, where, found)
-    replace(found, partitions=partitions, continued=after).write(where)
-    log.info("%s goes on with %d partitions", where, partitions)
-    return Changed(found.partitions, partitions, after.first_batch)
+    replace(wanted, continued=after).write(where)
+    names = tuple(term for term, _ in wanted.hubs or ())
+    log.info("%s goes on with %d partitions, hubs: %s", where, wanted.partitions, names or "none")
+    return Changed(found.partitions, wanted.partitions, after.first_batch, names)
 
 
-def known_checkpoint(checkpoint: Location) -> Fingerprint:
+def add_hubs(
+    spark: SparkSession, checkpoint: Location, found: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Let a checkpoint go on with more hubs, as many as there may be."""
+    known = {term: dict(counts) for term, counts in known_checkpoint(checkpoint).hubs or ()}
+    hubs = dict(list({**known, **found}.items())[:MAX_HUBS])
+    rescale(spark, checkpoint, hubs=hubs)
+
+
+def known_checkpoint(checkpoint: Location) -> opt.Fingerprint:
     """The fingerprint of a checkpoint whose stream can go on as another."""
     checkpoint.check()
-    found = read_fingerprint(checkpoint)
+    found = None if checkpoint.is_file() else opt.read_fingerprint(checkpoint, needed=True)
     if found is None:
         raise GraphtideError(
-            f"{checkpoint} is not a checkpoint", hint="give the --checkpoint of graphtide run"
+            f"{checkpoint} is not a checkpoint of graphtide run",
+            hint="give the --checkpoint of graphtide run, or of gt.spark.run; a query of watch "
+            "belongs to its program, and cannot be changed",
         )
-    if found.changes.startswith("a DataFrame") or found.changes.startswith("a bounded"):
+    if found.changes == opt.BOUNDED:
         raise GraphtideError(
-            f"the run of {checkpoint} reads {found.changes}, which cannot be told where to go on",
-            hint="this works for runs over change logs: run(changes=PATH), --changes",
+            f"the run of {checkpoint} has read {found.changes}, and is done",
+            hint="start again with another --checkpoint and --out",
         )
     return found
 
 
 def continued_from(
-    spark: SparkSession, checkpoint: Location, found: Fingerprint, *, reserved: int = 0
+    spark: SparkSession, checkpoint: Location, found: opt.Fingerprint, *, reserved: int = 0
 ) -> going_on.Continued:
     """Export the state of a checkpoint's stream; from where another one goes on.
 
@@ -103,7 +132,14 @@ def continued_from(
             f"{checkpoint} has no complete micro-batch: there is nothing to go on from",
             hint="delete it and its output, and start again as you like",
         )
-    if reserved and stopped.planned is not None:
+    topics = found.changes == opt.STREAMING
+    if topics and not going_on.in_topics(stopped.offset):
+        raise GraphtideError(
+            f"the run of {checkpoint} reads {found.changes}, whose source cannot be told where to "
+            "go on",
+            hint="this works for runs over change logs and over topics of Kafka",
+        )
+    if stopped.planned is not None and (reserved or topics):
         raise incomplete(checkpoint)
     notes = going_on.noted_job(checkpoint)
     if notes is None:
@@ -139,7 +175,8 @@ def not_begun(
 ) -> going_on.Continued:
     """From where a stream goes on, if the one before has not completed a micro-batch."""
     begun = going_on.begun_at(stream)
-    if before.reserved < reserved or (reserved and begun is not None):
+    fixed = reserved or going_on.in_topics(before.offset)
+    if before.reserved < reserved or (fixed and begun is not None):
         raise incomplete(checkpoint)
     after = replace(before, id=going_on.new_id(), planned=begun or before.planned)
     copy_feedback(checkpoint, before, after, before.first_batch - 1 - before.reserved)
@@ -228,7 +265,7 @@ def evolve(spark: SparkSession, checkpoint: Path | str, program: Program | Path)
     )
 
 
-def _notes(checkpoint: Location, found: Fingerprint) -> kept.Notes:
+def _notes(checkpoint: Location, found: opt.Fingerprint) -> kept.Notes:
     """What is known of the job whose state goes on."""
     before = found.continued
     stream = checkpoint / going_on.folder_of(going_on.BASE_STREAM, before)
@@ -247,7 +284,7 @@ def job_of(program: Program, partitions: int, notes: kept.Notes) -> JobSpec:
     spec = program_spec(program, partitions, tick_ms)
     if spec is not None:
         spec.check()
-        check_patterns(program)
+        opt.check_patterns(program)
     job = JobSpec(tuple(program.texts.items()), partitions, clock=clock, program=spec)
     for query in job.shown_queries:
         check_names([variable.name for variable in query.query.variables[: query.shown]])

@@ -6,6 +6,7 @@ import json
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from logging import getLogger
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +23,7 @@ from graphtide.spark.api import make_job, run_stages
 from graphtide.spark.driver import continued as going_on
 from graphtide.spark.driver.actions import ActionRunner, Functions
 from graphtide.spark.driver.bounded import as_stream
+from graphtide.spark.driver.dividing import DividingJob
 from graphtide.spark.driver.feedback import FeedbackLog, with_feedback
 from graphtide.spark.driver.options import (
     RunOptions,
@@ -30,10 +32,12 @@ from graphtide.spark.driver.options import (
     read_fingerprint,
     trigger_milliseconds,
 )
+from graphtide.spark.driver.rescale import add_hubs
 from graphtide.spark.driver.restore import continue_job
 from graphtide.spark.driver.sink import BatchWriter, OnBatch, OnDeltas, Sink
 from graphtide.spark.driver.status import BatchStatus, batch_status, explained, passes
 from graphtide.spark.files import Location
+from graphtide.spark.kafka.positions import check_start
 from graphtide.spark.metrics import CacheCounts
 from graphtide.spark.output import OutputSpec
 from graphtide.spark.restore.kept import job_notes
@@ -49,8 +53,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from graphtide.spark.job import JobSpec
     from graphtide.spark.partition.program import ProgramSpec
-
 
 log = getLogger(__name__)
 
@@ -81,7 +85,7 @@ def resumes_from(checkpoint: Location) -> tuple[int, Offset] | None:
         if stopped is not None:
             return first + stopped.batch, Offset.from_json(stopped.offset)
         return None if before is None else (first - 1, Offset.from_json(before.offset))
-    except (OSError, ValueError, IndexError, KeyError, TypeError):
+    except (GraphtideError, OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -142,6 +146,27 @@ def start(
     on_batch: OnBatch | None = None,
 ) -> SparkJob:
     """As `run`, with all options in one object."""
+    begin = partial(_begin, spark, program, options, on_deltas, functions, on_batch)
+    if not options.finds_hubs:
+        return begin()
+
+    def begin_stream() -> StreamJob:
+        job = begin()
+        assert isinstance(job, StreamJob)  # noqa: S101 - change logs, as options were checked
+        return job
+
+    return DividingJob(begin_stream, partial(add_hubs, spark, options.checkpoint))
+
+
+def _begin(
+    spark: SparkSession,
+    program: Program,
+    options: RunOptions,
+    on_deltas: OnDeltas | None,
+    functions: Functions | None,
+    on_batch: OnBatch | None,
+) -> SparkJob:
+    """Start the stream that a checkpoint has now, or run a bounded DataFrame."""
     spec = options.spec(program)
     owner = check_options(program, options)
     before = owner.continued
@@ -153,6 +178,9 @@ def start(
         changes = patiently(lambda: read_logs(spark, source, options, base, before))
     else:
         changes = options.changes
+        folder = options.checkpoint / going_on.folder_of(going_on.BASE_STREAM, before)
+        if before is not None and not going_on.has_begun(folder):
+            check_start(changes, options.checkpoint, before)
     job = make_job(
         changes,
         program.texts,
@@ -160,7 +188,7 @@ def start(
         clock=options.clock,
         program=spec,
         layout=options.layout,
-        hubs=options.hubs,
+        hubs={term: dict(counts) for term, counts in owner.hubs or ()},
         limits=options.limits,
     )
     columns = {
@@ -306,7 +334,7 @@ class StreamJob:
         self.sink = writer.sink
         self._writer = writer
         self._options = options
-        self._counts = counts
+        self.counts = counts
         self._all_is_read = False
         self._output = output
         self._pauses = iter(RETRY_SECONDS)
@@ -345,13 +373,16 @@ class StreamJob:
             for report in self._reports():
                 if report["batchId"] > seen and report["numInputRows"]:
                     seen = report["batchId"]
-                    size = sum(self._counts.state_bytes().values())
-                    self._counts.hubs()  # new ones are logged
+                    size = sum(self.counts.state_bytes().values())
+                    if not self._options.finds_hubs:
+                        self.counts.hubs()  # new ones are logged
                     report["batchId"] += self._writer.first_batch
                     yield batch_status(report, self.sink.progress, directory, size)
             if not active and (until() or not self._starts_again()):
                 break
             time.sleep(POLL_SECONDS)
+        if self.ended_early:
+            return
         error = self.query.exception()
         # What is interrupted after all was read is no loss: the next start runs it again.
         if error is not None and not self._all_is_read:
@@ -360,7 +391,12 @@ class StreamJob:
     def _starts_again(self) -> bool:
         """Start a query again from its checkpoint that failed because the machine was busy."""
         error = self.query.exception()
-        if error is None or self._writer.failure is not None or not passes(str(error)):
+        if (
+            error is None
+            or self.ended_early
+            or self._writer.failure is not None
+            or not passes(str(error))
+        ):
             return False
         pause = next(self._pauses, None)
         if pause is None:
@@ -369,6 +405,20 @@ class StreamJob:
         time.sleep(pause)
         self.query = self._start()
         return True
+
+    @property
+    def job(self) -> JobSpec:
+        """What the stream computes."""
+        return self._writer.job
+
+    def end_before_next(self) -> None:
+        """Let the stream end when there is another micro-batch, before that is computed."""
+        self._writer.is_last = True
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether the stream has ended so: another one is to go on from it."""
+        return self._writer.ended
 
     def _end_when_all_is_read(self, query: StreamingQuery) -> None:
         """With feedback, that is known only when a pass over the sources finds nothing new."""

@@ -212,8 +212,15 @@ OnBatch = Callable[[int, Mapping[str, pa.Table], pa.Table, pa.Table | None], Non
 """What sees all output of a micro-batch after it was written: deltas, rejected rows, firings."""
 
 
+class StreamEndedError(Exception):
+    """Ends a stream before a micro-batch is computed: another stream is to begin with it."""
+
+
 class BatchWriter:
-    """Writes micro-batches, and remembers why it could not."""
+    """Writes micro-batches, and remembers why it could not.
+
+    If it `is_last`, the next one is not computed: the stream ends, and `ended` says so.
+    """
 
     def __init__(
         self,
@@ -228,7 +235,8 @@ class BatchWriter:
         self._on_batch = on_batch
         self.sink = sink
         self.failure: GraphtideError | None = None
-        self._job = job
+        self.is_last = self.ended = False
+        self.job = job
         self._max_quarantined = max_quarantined
         self._on_deltas = on_deltas
 
@@ -240,15 +248,18 @@ class BatchWriter:
     @property
     def first_batch(self) -> int:
         """The number of the stream's first micro-batch."""
-        return 0 if self._job.output is None else self._job.output.first_batch
+        return 0 if self.job.output is None else self.job.output.first_batch
 
     def write(self, output: DataFrame, number: int) -> None:
         """Write a micro-batch. It is computed even if it was written: the state depends on it."""
+        if self.is_last:
+            self.ended = True
+            raise StreamEndedError
         batch = self.first_batch + number
         table = output.toArrow()
         messages = msg.from_chunks(table["chunk"].to_pylist(), msg.MESSAGES)
         rejected = msg.from_chunks(table["rejected"].to_pylist(), msg.REJECTED)
-        tables, parts = output_tables(messages, self._job), written_parts(messages)
+        tables, parts = output_tables(messages, self.job), written_parts(messages)
         firings = None
         try:
             if self._actions is None:

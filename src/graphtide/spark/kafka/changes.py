@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from pyspark.errors import AnalysisException
 
 from graphtide.errors import GraphtideError
+from graphtide.spark.files import Location
 from graphtide.spark.kafka.admin import CONNECTOR_HINT
 from graphtide.spark.kafka.debezium import debezium_changes
 from graphtide.spark.kafka.json_records import json_changes
 from graphtide.spark.kafka.mapping import read_mapping
 from graphtide.spark.kafka.patch_records import patch_changes
+from graphtide.spark.kafka.positions import known_start
 from graphtide.spark.kafka.records import with_places
+from graphtide.spark.session import storage_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -40,13 +44,15 @@ def kafka_changes(
     records_per_batch: int = 200_000,
     options: Mapping[str, str] | None = None,
     streaming: bool = True,
+    checkpoint: Path | str | Location | None = None,
 ) -> DataFrame:
     """The changes in a topic, or in several, as `watch` and `run` take them.
 
     `docs/kafka.md` describes the formats. `tables` says how rows of tables become triples
     (`debezium`). A record without a time has its timestamp, in ticks of `tick_ms` milliseconds.
     `options` are those of Spark's Kafka source, such as `kafka.security.protocol`. Without
-    `streaming`, the result is a bounded DataFrame of what is there.
+    `streaming`, the result is a bounded DataFrame of what is there. If the `checkpoint` of the run
+    was rescaled or evolved, the stream starts where that goes on.
 
     Rows have a `shard`, `TOPIC/PARTITION`, and where they come from, `TOPIC/PARTITION/OFFSET`, in
     `file`. What is no change has a `reason`, and is rejected.
@@ -66,7 +72,9 @@ def kafka_changes(
     reader = reader.options(**(options or {})).option("kafka.bootstrap.servers", servers)
     reader = reader.option("subscribe", ",".join(topics))
     if streaming:
-        reader = reader.option("startingOffsets", start)
+        place = None if checkpoint is None else Location.of(checkpoint, storage_settings(spark))
+        continued = None if place is None else known_start(place)
+        reader = reader.option("startingOffsets", continued or start)
         reader = reader.option("maxOffsetsPerTrigger", str(records_per_batch))
     try:
         records = with_places(reader.load(), tick_ms)

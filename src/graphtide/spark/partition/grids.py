@@ -19,7 +19,7 @@ rows on the whole graph. `by` always holds variables that are bound in every row
 - Filters, BIND, DISTINCT and projections that keep the variables look at single rows.
 - Groups are right if the variables are among their keys: all rows of an own group are own. So it is
   with ranges of an order that are taken for each value of the variables.
-- A path is not divided: its edges are sent to every partition.
+- A path is not divided: its edges are sent to every partition. (In the Rete layout they are not.)
 
 The division is HyperCube routing: partitions are the points of a grid with one dimension per
 variable. A quad goes to the points that agree with the hashes of the variables it binds, and is
@@ -196,13 +196,15 @@ class Hub:
 class Grid:
     """The partitions of one query: dimensions with their shares, and the patterns to be routed.
 
-    A row that has the value of a hub belongs to a point of the hub's grid (`partition.hubs`).
+    A row that has the value of a hub belongs to a point of the hub's grid (`partition.hubs`). A
+    grid without dimensions is the partition `home`.
     """
 
     variables: tuple[Var, ...]
     shares: tuple[int, ...]
     leaves: tuple[Leaf, ...]
     hubs: tuple[Hub, ...] = ()
+    home: int = 0
 
     @property
     def partitions(self) -> int:
@@ -352,7 +354,7 @@ def route(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs (row, partition), each once and sorted by row: where each quad has to go."""
     grids = tuple(grids)
-    most = (part.partitions for grid in grids for part, _ in _cases(grid))
+    most = (part.home + part.partitions for grid in grids for part, _ in _cases(grid))
     wanted = np.zeros((len(quads[0]), max(most, default=0)), np.bool_)
     for grid in grids:
         for part, hub in _cases(grid):
@@ -400,7 +402,7 @@ def _partitions(
         else:
             choices.append([np.full(len(rows), at, np.int64) for at in range(share)])
     for coordinates in product(*choices):
-        partition = np.zeros(len(rows), np.int64)
+        partition = np.full(len(rows), grid.home, np.int64)
         for coordinate, share in zip(coordinates, grid.shares, strict=True):
             partition = partition * share + coordinate
         yield partition
@@ -441,7 +443,7 @@ def _points(
     values: Mapping[Var, NDArray[np.int32]], terms: TermHashes, grid: Grid, count: int
 ) -> NDArray[np.int64]:
     """The point of a grid for each row of values."""
-    partition = np.zeros(count, np.int64)
+    partition = np.full(count, grid.home, np.int64)
     for var, share in zip(grid.variables, grid.shares, strict=True):
         partition = partition * share + terms.of(values[var]) % share
     return partition

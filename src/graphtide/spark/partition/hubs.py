@@ -10,35 +10,40 @@ point in the grid of that hub, otherwise the point in the grid of the query. A q
 partition of a row that may consist of it, as far as its own values tell. Nothing else is needed for
 the proof in `partition.grids`.
 
-The hubs of a job are fixed, and part of the fingerprint of its checkpoint. So a quad that is
-deleted goes where it was inserted, whether or not its value still is frequent.
+The hubs of a stream are fixed, and part of the fingerprint of its state. So a quad that is deleted
+goes where it was inserted, whether or not its value still is frequent. With other hubs another
+stream goes on from that state (`driver.rescale`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, TermError
+from graphtide.rdf.terms import parse_term
 from graphtide.spark.partition.grids import Grid, Hub, Leaf, lightest_grid, partition_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from graphtide.algebra import nodes as alg
     from graphtide.algebra.expressions import Var
 
+Hubs = Sequence[str] | Mapping[str, Mapping[str, int]]
+"""Terms, perhaps with the number of their quads by predicate and position."""
 
 HubCounts = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 """The same as plain data."""
+
+AUTO: Final = "auto"
+"""Among the hubs of a run: find others in the stream, and divide them."""
 
 MAX_HUBS: Final = 16
 """How many hubs a job may have: patterns that do not bind a hub are routed once more for each."""
 
 
-def hub_counts(hubs: Sequence[str] | Mapping[str, Mapping[str, int]]) -> HubCounts:
-    """Hubs with their counts; an error if there are too many.
+def hub_counts(hubs: Hubs) -> HubCounts:
+    """Hubs with their counts; an error if there are too many, or one is no term.
 
     >>> hub_counts(["<ex:a>"]), hub_counts({"<ex:a>": {"<ex:p> o": 7}})
     ((('<ex:a>', ()),), (('<ex:a>', (('<ex:p> o', 7),)),))
@@ -56,7 +61,33 @@ def hub_counts(hubs: Sequence[str] | Mapping[str, Mapping[str, int]]) -> HubCoun
     known: Mapping[str, Mapping[str, int]] = (
         hubs if isinstance(hubs, Mapping) else {term: {} for term in hubs}
     )
+    for term in known:
+        _check_term(term)
     return tuple((term, tuple(sorted(counts.items()))) for term, counts in known.items())
+
+
+def named_hubs(hubs: Hubs) -> HubCounts:
+    """The hubs of a run, without "auto".
+
+    >>> named_hubs("auto"), named_hubs(["auto", "<ex:a>"])
+    ((), (('<ex:a>', ()),))
+    """
+    if hubs == AUTO:
+        return ()
+    if isinstance(hubs, Mapping):
+        return hub_counts({term: counts for term, counts in hubs.items() if term != AUTO})
+    return hub_counts([hubs] if isinstance(hubs, str) else [term for term in hubs if term != AUTO])
+
+
+def _check_term(text: str) -> None:
+    try:
+        parse_term(text)
+    except TermError as error:
+        raise GraphtideError(
+            f"hubs: {error.message}",
+            hint="write it as in N-Triples, such as <http://example.org/hub>; run and graphtide "
+            "run also take auto",
+        ) from None
 
 
 def frequent(

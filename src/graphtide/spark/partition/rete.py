@@ -5,11 +5,12 @@ need it. Here each join is divided by its own key: a stage's rows are shuffled t
 the next one, and a quad is sent to one partition per pattern that it matches.
 
 The plan is that of a Rete network in one process, with the same operators. Its lowest parts are
-*fragments*: patterns around one variable, with their filters, which the match stage maintains by
-that variable. The nodes above are placed in join stages. A node with memory needs all rows with
-equal values of its key in one partition. If its inputs are already divided by a part of that key
-it joins them where they are; otherwise an `Exchange` sends them to the next stage. An input that
-is ready earlier is passed on from stage to stage.
+*fragments*, which the match stage maintains: patterns around one variable, with their filters, by
+that variable; and paths from or to a constant, each in one partition, which gets all its edges. The
+nodes above are placed in join stages. A node with memory needs all rows with equal values of its
+key in one partition. If its inputs are already divided by a part of that key it joins them where
+they are; otherwise an `Exchange` sends them to the next stage. An input that is ready earlier is
+passed on from stage to stage.
 
 Why it is exact. An operator sees, in one partition, all rows of its inputs with the values of the
 key that hash there, so its rows are its own share of the node's rows; shares are disjoint, and they
@@ -24,22 +25,36 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from graphtide.algebra import nodes as alg
-from graphtide.algebra.trees import rebuilt
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.trees import bottom_up, rebuilt
 from graphtide.algebra.variables import Schema, merge, pattern_variables
 from graphtide.plan import make
 from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan
 from graphtide.plan.estimate import NOTHING_KNOWN, RDF_TYPE, PredicateStats, Statistics
+from graphtide.plan.paths import plan_path
 from graphtide.plan.patterns import Choices
 from graphtide.plan.physical import Physical, children, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from graphtide.algebra.expressions import Var
-
 LARGEST_STAR = 8
 """How many patterns around one variable are one fragment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A node that the match maintains, and its algebra; it is divided by a variable, or not."""
+
+    node: Physical
+    body: alg.Node
+    by: Var | None
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is a path, perhaps with conditions: one partition has all its edges."""
+        return any(isinstance(node, alg.Path) for node in bottom_up(self.body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +84,7 @@ class RetePlan:
     """A query in stages: what the match maintains, and the nodes of the join stages, in order."""
 
     root: Physical
-    fragments: tuple[Physical, ...]
+    fragments: tuple[Fragment, ...]
     placed: tuple[Placed, ...]
 
     @property
@@ -103,7 +118,28 @@ def rete_plan(query: alg.SelectQuery, statistics: Statistics = NOTHING_KNOWN) ->
     """
     root = build_plan(query, Choices("rete", statistics, groups=stars)).root
     root = rebuilt(root, _before_groups)
-    return None if _fragment(root) else _placed(root)
+    paths = bound_paths(query, root)
+    return None if _fragment(root, paths) else _placed(root, paths)
+
+
+def bound_paths(query: alg.SelectQuery, root: Physical) -> dict[Physical, alg.Path]:
+    """The paths from or to a constant, by their nodes in a plan.
+
+    No other part of the query says where they are followed, so they need no stage of their own.
+    """
+    paths = [
+        node
+        for node in bottom_up(query.root)
+        if isinstance(node, alg.Path)
+        and not (isinstance(node.subject, Var) and isinstance(node.object, Var))
+    ]
+    if not paths:
+        return {}
+    every = set(nodes(root))
+    starts = (each.schema[0].name for each in every if isinstance(each, phys.Closure))
+    numbers = {int(name.removeprefix(".from")) for name in starts if name.startswith(".from")}
+    planned = {plan_path(path, number): path for path in paths for number in numbers}
+    return {node: path for node, path in planned.items() if node in every}
 
 
 def statistics_of(
@@ -171,41 +207,45 @@ def _before_groups(node: Physical) -> Physical:
 # --- fragments ---
 
 
-def _fragment(node: Physical) -> bool:
-    """Whether the match can maintain a node: a search, conditions and columns, a last choice."""
+def _fragment(node: Physical, paths: Mapping[Physical, alg.Path]) -> bool:
+    """Whether the match can maintain a node: a search or path, conditions, columns, a choice."""
+    if node in paths:
+        return True
     match node:
         case phys.Search() | phys.Constant():
             return True
         case phys.Select(child) | phys.Compute(child):
-            return not isinstance(child, phys.Keep) and _fragment(child)
+            return not isinstance(child, phys.Keep) and _fragment(child, paths)
         case phys.Keep(child, sources):
             known = frozenset(child.schema)
             pairs = zip(sources, node.schema, strict=True)
             return (
                 not isinstance(child, phys.Keep)
-                and _fragment(child)
+                and _fragment(child, paths)
                 and all(source in (None, var) or var not in known for source, var in pairs)
             )
         case _:
             return False
 
 
-def fragment_body(node: Physical) -> alg.Node:
+def _body(node: Physical, paths: Mapping[Physical, alg.Path]) -> alg.Node:
     """The algebra of a fragment; its columns are chosen above."""
+    if node in paths:
+        return paths[node]
     match node:
         case phys.Search(patterns):
             return alg.Bgp(patterns)
         case phys.Constant(rows):
             return alg.Values(node.schema, rows)
         case phys.Select(child, condition):
-            return alg.Filter(condition, fragment_body(child))
+            return alg.Filter(condition, _body(child, paths))
         case phys.Compute(child, columns):
-            body = fragment_body(child)
+            body = _body(child, paths)
             for var, expression in columns:
                 body = alg.Extend(body, var, expression)
             return body
         case phys.Keep(child, sources):
-            body = fragment_body(child)
+            body = _body(child, paths)
             for var, source in zip(node.schema, sources, strict=True):
                 if source is not None and source != var:
                     body = alg.Extend(body, var, source)
@@ -214,10 +254,10 @@ def fragment_body(node: Physical) -> alg.Node:
             raise AssertionError(node)
 
 
-def centre(node: Physical) -> Var | None:
+def _centre(node: Physical, paths: Mapping[Physical, alg.Path]) -> Var | None:
     """The variable by which a fragment is divided: one that is in all of its patterns."""
     while not isinstance(node, phys.Search):
-        if isinstance(node, phys.Constant):
+        if isinstance(node, phys.Constant) or node in paths:
             return None
         (node,) = children(node)
     first, *others = node.patterns
@@ -231,15 +271,17 @@ def centre(node: Physical) -> Var | None:
 # --- stages ---
 
 
-def _placed(root: Physical) -> RetePlan:
+def _placed(root: Physical, paths: Mapping[Physical, alg.Path]) -> RetePlan:
     """Place each node in the first stage that can have all rows of its key together."""
-    fragments: dict[Physical, None] = {}
+    fragments: dict[Physical, Fragment] = {}
     placed: dict[Physical, Placed] = {}
-    for node in nodes(root):
-        if _fragment(node):
+    for node in _above_paths(root, paths):
+        if _fragment(node, paths):
             continue
         inputs = children(node)
-        fragments.update((each, None) for each in inputs if each not in placed)
+        for each in inputs:
+            if each not in placed:
+                fragments[each] = Fragment(each, _body(each, paths), _centre(each, paths))
         stage, key = _site(node, [placed.get(each) for each in inputs])
         sources = tuple(
             None
@@ -248,7 +290,19 @@ def _placed(root: Physical) -> RetePlan:
             for each in inputs
         )
         placed[node] = Placed(node, stage, _after(node, key), sources)
-    return RetePlan(root, tuple(fragments), tuple(placed.values()))
+    return RetePlan(root, tuple(fragments.values()), tuple(placed.values()))
+
+
+def _above_paths(root: Physical, paths: Mapping[Physical, alg.Path]) -> list[Physical]:
+    """The nodes of a plan, inputs first; of paths that are fragments, only the last one."""
+    wanted: set[Physical] = set()
+    found = [root]
+    while found:
+        node = found.pop()
+        if node not in wanted:
+            wanted.add(node)
+            found += () if node in paths else children(node)
+    return [node for node in nodes(root) if node in wanted]
 
 
 def _key_of(node: Physical) -> Schema | None:

@@ -67,7 +67,7 @@ def split_changes(
                 held=_chunk(held.get(at, ())),
                 unreported=_chunk(unreported.get(at, ())),
             ),
-            pa.concat_tables([job.log_schema.empty_table(), *logged.get(at, ())]),
+            pa.concat_tables([msg.empty(job.log_schema), *logged.get(at, ())]),
         )
         for at in range(job.partitions)
     ]
@@ -167,7 +167,7 @@ def _route_unreported(job: JobSpec, head: Head, old: int, queries: Mapping[int, 
     A row that is consolidated later may come out of any partition.
     """
     found: Routed = {}
-    rows = msg.from_chunk(head.unreported) if head.unreported else msg.MESSAGES.empty_table()
+    rows = msg.from_chunk(head.unreported) if head.unreported else msg.empty(msg.MESSAGES)
     for before, now in queries.items():
         mine = msg.of_kind(rows, msg.MessageKind.DELTA, before)
         query = job.partition_queries[now]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from graphtide.kernel.tokens.token_table import SavedTokens
 from graphtide.patterns.detector import AnyDetector, KernelDetector
 from graphtide.patterns.general import SavedDetector
+from graphtide.patterns.saved import save_tokens
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.partition import program
 from graphtide.spark.partition.hashing import TermHashes, mixed_hashes
@@ -48,7 +49,7 @@ def split_tokens(spec: program.ProgramSpec, head: Head, rows: pa.Table) -> list[
         where = _partitions_of(saved, detector, key, terms, spec.partitions)
         for partition, found in enumerate(states):
             _load(detector, _chosen(saved, where == partition))
-            found.append(patterns.save_tokens(detector, terms))
+            found.append(save_tokens(detector, terms))
     return [new_log(head, msg.token_messages(each)) for each in states]
 
 
@@ -59,7 +60,7 @@ def merge_tokens(spec: program.ProgramSpec, parts: Sequence[MemoryLog]) -> Memor
     states = []
     for detector, *others in zip(*found, strict=True):
         _load(detector, _together([detector, *others]))
-        states.append(patterns.save_tokens(detector, terms))
+        states.append(save_tokens(detector, terms))
     return new_log(head, msg.token_messages(states))
 
 

@@ -174,7 +174,7 @@ class Restoration:
 
     def _check_unreported(self, head: Head) -> None:
         """Changes of a DISTINCT answer cannot go on if another stage is to count them."""
-        rows = msg.from_chunk(head.unreported) if head.unreported else msg.MESSAGES.empty_table()
+        rows = msg.from_chunk(head.unreported) if head.unreported else msg.empty(msg.MESSAGES)
         before = replace(self.job, partitions=self.partitions)
         for number in np.unique(rows["id"].to_numpy()).tolist():
             old, new = (each.partition_queries[number] for each in (before, self.job))
@@ -207,7 +207,7 @@ def _sorted(rows: Sequence[msg.StageRow]) -> list[msg.StageRow]:
 def beginning(matched: MemoryLog) -> MemoryLog:
     """The log of a stage that the old job lacked: empty, and as far as its match."""
     return saved.new_log(
-        Head(frontier=(matched.current or Head()).frontier), msg.MESSAGES.empty_table()
+        Head(frontier=(matched.current or Head()).frontier), msg.empty(msg.MESSAGES)
     )
 
 

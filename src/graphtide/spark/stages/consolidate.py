@@ -84,7 +84,7 @@ class RowCounts:
 
     def first(self) -> pa.Table:
         """Nothing: all rows come from other stages."""
-        return msg.MESSAGES.empty_table()
+        return msg.empty(msg.MESSAGES)
 
     def apply(self, rows: pa.Table, time: int) -> pa.Table:  # noqa: ARG002 - counts know no time
         """The rows whose count left 0 or reached it."""
@@ -93,7 +93,7 @@ class RowCounts:
             consolidated(rows, query, net, width, self._terms, distinct=True)
             for query, (net, width) in self._nets.items()
         ]
-        return pa.concat_tables([msg.MESSAGES.empty_table(), *parts])
+        return pa.concat_tables([msg.empty(msg.MESSAGES), *parts])
 
     def replay(self, rows: pa.Table, time: int) -> None:
         """Count rows again."""
@@ -101,7 +101,7 @@ class RowCounts:
 
     def snapshot(self) -> pa.Table:
         """The current rows with their counts."""
-        parts = [msg.MESSAGES.empty_table()]
+        parts = [msg.empty(msg.MESSAGES)]
         for query, (net, _) in self._nets.items():
             rows = net.rows()
             zeros = np.zeros(len(rows), np.int64)

@@ -101,7 +101,7 @@ def graph_events(rows: pa.Table, spec: program.ProgramSpec) -> pa.Table:
     the names of their streams.
     """
     if not len(rows):
-        return msg.MESSAGES.empty_table()
+        return msg.empty(msg.MESSAGES)
     names: Any = rows["stream"].combine_chunks().dictionary_encode()
     ranks = np.argsort(np.argsort(np.array(names.dictionary.to_pylist(), object)))
     stream = ranks[names.indices.to_numpy(zero_copy_only=False)]
@@ -122,7 +122,7 @@ def graph_events(rows: pa.Table, spec: program.ProgramSpec) -> pa.Table:
     events = group_events(time, quads, np.cumsum(begins) - 1)
     firsts = np.flatnonzero(begins)
     seqs = 1 + np.arange(len(firsts)) - np.searchsorted(transaction[firsts], transaction[firsts])
-    parts = [msg.MESSAGES.empty_table()]
+    parts = [msg.empty(msg.MESSAGES)]
     for index, type_ in spec.graph_types:
         hits = TypeMatcher(type_, terms).hits(events)
         at = firsts[hits[:, 0]]
@@ -144,7 +144,7 @@ def first_facts(first: pa.Table, spec: program.ProgramSpec) -> pa.Table:
 
 def change_events(deltas: pa.Table, spec: program.ProgramSpec) -> pa.Table:
     """The events that changes in the answers of internal queries cause."""
-    parts = [msg.MESSAGES.empty_table()]
+    parts = [msg.empty(msg.MESSAGES)]
     for source in spec.change_events:
         match source:
             case program.RowEvents(_, query, appears):

@@ -53,7 +53,7 @@ def join_batch(
         return msg.StageOutput(gathered(passed), batch.frontier)
     recovered = state.recover(lambda: JoinsPartition(job, stage, state.partition))
     engine, head, first, _ = recovered
-    made = [msg.MESSAGES.empty_table() if first is None else first]
+    made = [msg.empty(msg.MESSAGES) if first is None else first]
     if len(mine):
         changed, head = state.advance(engine, head, mine)
         made.append(changed)
@@ -76,6 +76,8 @@ def _deltas_of(messages: pa.Table, ids: Iterable[int]) -> np.ndarray[Any, np.dty
 
 def send_fragments(messages: pa.Table, job: JobSpec) -> tuple[list[msg.Sent], pa.Table]:
     """The deltas of fragments, sent to the stages that join them; and the other messages."""
+    if not len(messages):
+        return [], messages
     ids = {id_ for query in job.rete for id_ in query.fragments.values()}
     rows, others = msg.divided(messages, _deltas_of(messages, ids))
     sent = [
@@ -204,7 +206,7 @@ class JoinsPartition:
             if part.query.home == self._partition
             for table in self._emitted(part, self._step(part, {}, begins=True), stamps)
         ]
-        return pa.concat_tables([msg.MESSAGES.empty_table(), *parts])
+        return pa.concat_tables([msg.empty(msg.MESSAGES), *parts])
 
     def apply(self, rows: pa.Table, time: int) -> pa.Table:  # noqa: ARG002 - operators know no time
         """Take deltas of the inputs in; the deltas of what leaves the stage."""
@@ -217,7 +219,7 @@ class JoinsPartition:
         parts = self._take(rows, np.cumsum(begins) - 1)
         stamps = time_[begins], tx[begins]
         made = [table for part, found in parts for table in self._emitted(part, found, stamps)]
-        return pa.concat_tables([msg.MESSAGES.empty_table(), *made])
+        return pa.concat_tables([msg.empty(msg.MESSAGES), *made])
 
     def replay(self, rows: pa.Table, time: int) -> None:  # noqa: ARG002 - operators know no time
         """Take deltas in whose output was emitted before, all of them as one transaction."""
@@ -230,7 +232,7 @@ class JoinsPartition:
 
         The operators begin again from them, with a dictionary of the terms that are still there.
         """
-        tables = [msg.MESSAGES.empty_table()]
+        tables = [msg.empty(msg.MESSAGES)]
         for part in self._parts:
             for exchange, answer in part.inputs.items():
                 rows, id_ = answer.rows(), part.query.exchanges[exchange]

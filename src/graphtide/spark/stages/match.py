@@ -167,7 +167,7 @@ class QueriesPartition:
                 parts += self._reported(number)
             else:
                 parts += [self._table(number, query, *part) for part in watch.drain()]
-        return pa.concat_tables(parts) if parts else msg.MESSAGES.empty_table()
+        return pa.concat_tables(parts) if parts else msg.empty(msg.MESSAGES)
 
     def _reported(self, number: int) -> Iterator[pa.Table]:
         """What changed in the answer of a query over windows, by the close that reports it."""
@@ -218,7 +218,7 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     late, timely = msg.divided(arrived, _late(arrived, head.frontier))
     if len(late) and not job.clock.rejects_late:
         raise _too_late(late, head.frontier)
-    held = msg.from_chunk(head.held) if head.held else job.changes_schema.empty_table()
+    held = msg.from_chunk(head.held) if head.held else msg.empty(job.changes_schema)
     waiting = in_order(pa.concat_tables([held, timely]) if len(held) else timely)
     order.check_order(waiting, job)
     shards = head.shards.joined([batch.shards], batch.now)
@@ -227,10 +227,10 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     events, closed = _split_events(closed, job)
     # If all is complete and in order, it is logged as it came.
     chunk = b"".join(batch.chunks) if closed is arrived else None
-    before = msg.MESSAGES.empty_table() if first is None else before_all(first, job)
+    before = msg.empty(msg.MESSAGES) if first is None else before_all(first, job)
     if job.program is not None:
         before = first_facts(before, job.program)
-    messages = msg.MESSAGES.empty_table()
+    messages = msg.empty(msg.MESSAGES)
     still = msg.to_chunk(order.held(rest)) if len(rest) else b""
     after = replace(head, frontier=frontier, shards=shards, held=still)
     # With windows, an engine has another state as soon as time has passed.
@@ -324,6 +324,6 @@ def _for_rules(changes: pa.Table) -> NDArray[np.bool_]:
 def _split_events(changes: pa.Table, job: JobSpec) -> tuple[pa.Table, pa.Table]:
     """The copies of events for rules and patterns; and the changes that the queries see."""
     if not job.reacts_to_graph_events:
-        return msg.RULE_CHANGES.empty_table(), changes
+        return msg.empty(msg.RULE_CHANGES), changes
     events, rest = msg.divided(changes, _for_rules(changes))
     return events, rest.select(job.log_schema.names)

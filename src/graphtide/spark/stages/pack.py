@@ -158,7 +158,7 @@ def rejected_rows(changes: pa.Table, reasons: Mapping[int, str]) -> pa.Table:
     ['<ex:a> b']
     """
     if not reasons:
-        return msg.REJECTED.empty_table()
+        return msg.empty(msg.REJECTED)
     lines = changes.take(pa.array(list(reasons), pa.int64())).to_pylist()
     return pa.Table.from_pylist(
         [_rejected(line, reason) for line, reason in zip(lines, reasons.values(), strict=True)],
@@ -302,7 +302,7 @@ def heartbeats(table: pa.Table, without: Iterable[int], job: JobSpec) -> pa.Tabl
     good[np.fromiter(without, np.int64)] = False
     good &= table["diff"].to_numpy() > 0
     time = table["time"].to_numpy()
-    parts = [msg.STREAM_CHANGES.empty_table()]
+    parts = [msg.empty(msg.STREAM_CHANGES)]
     for stream in job.routes:
         shapes = [w.shape for w in job.windows.values() if w.stream == stream]
         steps = [shape for shape in shapes if isinstance(shape, TimeWindow)]

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from graphtide.kernel.tokens.token_table import SavedTokens
 from graphtide.patterns.compile import compile_pattern
-from graphtide.patterns.detector import AnyDetector, KernelDetector, make_detector
+from graphtide.patterns.detector import AnyDetector, make_detector
 from graphtide.patterns.event_rows import by_first_row
-from graphtide.patterns.general import MatchColumns, SavedDetector
-from graphtide.patterns.tokens import Configuration, PatternMatch, Token
+from graphtide.patterns.saved import load_tokens, save_tokens
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.stages.events import event_numbers, send_detected, take_messages
 from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from graphtide.kernel.batch import Longs
+    from graphtide.patterns.general import MatchColumns
+    from graphtide.patterns.tokens import PatternMatch
     from graphtide.spark.job import JobSpec
     from graphtide.spark.partition.program import ProgramSpec
     from graphtide.spark.state.cache import PartitionState
-
-    Numbered = Callable[[Sequence[int]], tuple[int, ...]]
-    """From ids to other numbers for the same terms."""
 
 
 KINDS = (msg.MessageKind.PATTERN_EVENT,)
@@ -71,13 +67,13 @@ class PatternsPartition:
 
     def first(self) -> pa.Table:
         """Nothing: all events come from other stages."""
-        return msg.MESSAGES.empty_table()
+        return msg.empty(msg.MESSAGES)
 
     def apply(self, rows: pa.Table, time: int) -> pa.Table:
         """Take events in, in their order, then let time pass; the complex events."""
         self.log_rows += len(rows)
         self._load(msg.of_kind(rows, msg.MessageKind.TOKENS))
-        parts = [msg.MESSAGES.empty_table()]
+        parts = [msg.empty(msg.MESSAGES)]
         for pattern in range(len(self.detectors)):
             events = msg.of_kind(rows, msg.MessageKind.PATTERN_EVENT, pattern)
             parts += self._detect(pattern, events, time)
@@ -167,74 +163,3 @@ class PatternsPartition:
     def _load(self, rows: pa.Table) -> None:
         for row in rows.select(["id", "state"]).to_pylist():
             load_tokens(self.detectors[row["id"]], row["state"], self._terms)
-
-
-def save_tokens(detector: AnyDetector, terms: TermDictionary) -> bytes:
-    """The tokens of a detector as JSON, in which values are terms and not ids."""
-    texts: dict[int, int] = {}
-
-    def numbered(ids: Sequence[int]) -> tuple[int, ...]:
-        return tuple(texts.setdefault(i, len(texts) + 1) if i else 0 for i in ids)
-
-    if isinstance(detector, KernelDetector):
-        detector.table.sweep()
-    saved = detector.save()
-    if isinstance(saved, SavedTokens):
-        tokens, slots = saved.tokens.copy(), len(detector.automaton.variables)
-        first = tokens.shape[1] - slots
-        values = numbered(tokens[:, first:].reshape(-1).tolist())
-        tokens[:, first:] = np.array(values, np.int64).reshape(len(tokens), slots)
-        state: Any = [part.tolist() for part in saved._replace(tokens=tokens)]
-        now = detector.now
-    else:
-        state = [[_token(t, numbered) for t in saved.tokens], saved.events, saved.born]
-        now = saved.now
-    words = [terms.text(i) for i in texts]
-    return json.dumps([words, now, state], separators=(",", ":")).encode()
-
-
-def load_tokens(detector: AnyDetector, saved: bytes, terms: TermDictionary) -> None:
-    """Replace the tokens of a detector by saved ones."""
-    words, now, state = json.loads(saved)
-    ids = [0, *(terms.encode(word) for word in words)]
-
-    def numbered(numbers: Sequence[int]) -> tuple[int, ...]:
-        return tuple(ids[number] for number in numbers)
-
-    if isinstance(detector, KernelDetector) and len(state) == len(SavedTokens._fields):
-        rows, used_to, used, counts = (np.array(part, np.int64) for part in state)
-        slots = len(detector.automaton.variables)
-        tokens = rows if len(rows) else detector.table.save().tokens[:0]
-        first = tokens.shape[1] - slots
-        values = numbered(tokens[:, first:].reshape(-1).tolist())
-        tokens[:, first:] = np.array(values, np.int64).reshape(len(tokens), slots)
-        detector.load(SavedTokens(tokens, used_to, used, counts))
-        detector.now = now
-    else:
-        tokens_, events, born = state
-        made = [_made_token(token, numbered) for token in tokens_]
-        detector.load(SavedDetector(made, now, events, born))
-
-
-def _token(token: Token, numbered: Numbered) -> list[Any]:
-    at = [_configuration(each, numbered) for each in token.configurations]
-    return [token.order, token.start, numbered(token.key), token.used, at]
-
-
-def _made_token(state: list[Any], numbered: Numbered) -> Token:
-    order, start, key, used, at = state
-    configurations = [_made_configuration(each, numbered) for each in at]
-    return Token(order, start, numbered(key), used, configurations)
-
-
-def _configuration(at: Configuration, numbered: Numbered) -> list[Any]:
-    runs = [[n, sorted((_configuration(c, numbered) for c in run), key=repr)] for n, run in at.runs]
-    sets = sorted(at.violated), runs, sorted(at.fired)
-    return [at.position, numbered(at.values), at.entries, at.last, *sets, at.noisy]
-
-
-def _made_configuration(state: list[Any], numbered: Numbered) -> Configuration:
-    position, values, entries, last, violated, runs, fired, noisy = state
-    inner = tuple((n, frozenset(_made_configuration(c, numbered) for c in run)) for n, run in runs)
-    sets = frozenset(violated), inner, frozenset(fired)
-    return Configuration(position, numbered(values), tuple(entries), last, *sets, noisy)

@@ -76,7 +76,7 @@ class RulesPartition:
 
     def first(self) -> pa.Table:
         """Nothing: all messages come from other stages."""
-        return msg.MESSAGES.empty_table()
+        return msg.empty(msg.MESSAGES)
 
     def apply(self, rows: pa.Table, time: int) -> pa.Table:
         """Take messages in, in their order, then let time pass; the firings."""
@@ -84,7 +84,7 @@ class RulesPartition:
         self._rows.append(rows)
         self._now = max(self._now, time)
         ids = rows["id"].to_numpy()
-        parts = [msg.MESSAGES.empty_table()]
+        parts = [msg.empty(msg.MESSAGES)]
         for number, rule in enumerate(self.rules):
             parts += rule.take(rows.take(np.flatnonzero(ids == number)), time)
         return pa.concat_tables(parts)
@@ -100,7 +100,7 @@ class RulesPartition:
 
     def snapshot(self) -> pa.Table:
         """The facts that hold and the events that may be needed, in the order they came in."""
-        rows = pa.concat_tables([msg.MESSAGES.empty_table(), *self._rows]).combine_chunks()
+        rows = pa.concat_tables([msg.empty(msg.MESSAGES), *self._rows]).combine_chunks()
         ids = rows["id"].to_numpy()
         needed = np.zeros(len(rows), np.bool_)
         for number, rule in enumerate(self.rules):

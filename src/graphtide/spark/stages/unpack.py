@@ -54,7 +54,7 @@ def unpack_all(
 
 def _deltas_schema(job: JobSpec, *, single: bool) -> pa.Schema:
     """The columns of unpacked deltas."""
-    empty = msg.MESSAGES.empty_table()
+    empty = msg.empty(msg.MESSAGES)
     return (_in_columns(empty, job) if single else _in_map(empty, job)).schema
 
 

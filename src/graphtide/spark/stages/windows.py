@@ -20,7 +20,8 @@ from graphtide.spark.stages.pack import heartbeat_rows, rows_of_stream
 from graphtide.spark.state import messages as msg
 from graphtide.streams.pruning import EVERYTHING, Asked
 from graphtide.streams.registry import PlacedWindow, WindowRegistry
-from graphtide.streams.windows import ElementWindow, StatementLog, TimeWindow
+from graphtide.streams.statements import StatementLog
+from graphtide.streams.windows import ElementWindow, TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -191,7 +192,7 @@ def report(
     closes = engine.closes()
     plain = {number for number, query in enumerate(job.partition_queries) if not query.windowed}
     out = [_of_queries(each, plain) for each in (before, deltas)]
-    unreported = [msg.MESSAGES.empty_table()]
+    unreported = [msg.empty(msg.MESSAGES)]
     for number, query in enumerate(job.partition_queries):
         if query.windowed is None:
             continue

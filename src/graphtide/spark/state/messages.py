@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -233,10 +234,16 @@ def merged(chunks: Iterable[bytes]) -> bytes:
 def from_chunks(chunks: Iterable[bytes | None], schema: pa.Schema) -> pa.Table:
     """The tables of several chunks as one; None is no chunk."""
     tables = [from_chunk(chunk) for chunk in chunks if chunk is not None]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    return pa.concat_tables(tables) if tables else empty(schema)
 
 
 # --- tables ---
+
+
+@cache
+def empty(schema: pa.Schema) -> pa.Table:
+    """The table without rows: making one of ten columns takes longer than most steps of a stage."""
+    return schema.empty_table()
 
 
 def table_of(schema: pa.Schema, columns: Sequence[Any]) -> pa.Table:
@@ -374,7 +381,7 @@ def event_messages(
 def event_rows(type_: int, rows: Sequence[tuple[int, int, list[str | None]]]) -> pa.Table:
     """Events that changes of the graph caused: time, tx and values of each."""
     if not rows:
-        return MESSAGES.empty_table()
+        return empty(MESSAGES)
     time, tx, values = zip(*rows, strict=True)
     return _messages(MessageKind.EVENT, type_, np.array(time), np.array(tx), values=list(values))
 
@@ -464,6 +471,8 @@ def of_kind(messages: pa.Table, kind: MessageKind, id_: int | None = None) -> pa
     mask = messages["kind"].to_numpy() == kind
     if id_ is not None:
         mask &= messages["id"].to_numpy() == id_
+    if not mask.any():
+        return messages.slice(0, 0)
     return messages if mask.all() else messages.take(np.flatnonzero(mask))
 
 

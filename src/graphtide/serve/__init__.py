@@ -1,0 +1,1 @@
+"""The server: SPARQL endpoint, subscriptions, changes and the page, over HTTP."""

@@ -1,0 +1,145 @@
+"""Host: the graph that a server serves, and the threads in which its calls run.
+
+A live graph has one lock and its calls may take long, so none of them runs on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
+
+from graphtide.errors import GraphtideError
+from graphtide.serve.metrics import Metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from graphtide.engine.watch import Query
+    from graphtide.graph import LiveGraph
+    from graphtide.rules.program import RunningProgram
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS: Final = 8
+"""Calls of the graph that run or wait for its lock at the same time; others wait in a queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What clients may ask for; time and memory of queries are in the `Limits` of the graph."""
+
+    body_bytes: int = 64 << 20
+    """Bytes of a request's body."""
+
+    body_seconds: float = 60
+    """Seconds in which a request's body must come."""
+
+    header_seconds: float = 30
+    """Seconds in which the head of a request must come."""
+
+    rows: int = 1_000_000
+    """Rows of an answer."""
+
+    subscriptions: int = 100
+    """Subscriptions of one client."""
+
+    unsent_bytes: int = 4 << 20
+    """Bytes that wait for a subscriber; one that lets more pile up is disconnected."""
+
+    heartbeat_seconds: float = 15
+    """Seconds between two signs of life to subscribers."""
+
+    idle_seconds: float = 600
+    """Seconds after which a subscription that nobody reads ends, unless it has a cursor."""
+
+
+class Written(NamedTuple, Generic[T]):
+    """What a change returned, and the graph's transactions and time after it."""
+
+    result: T
+    transactions: int
+    time: int
+
+    def stamp(self) -> dict[str, int]:
+        """Its last transaction, as the sequence number of deltas, and its time."""
+        return {"tx": self.transactions - 1, "time": self.time}
+
+
+class Host:
+    """A live graph behind a server.
+
+    `state` is for routes that keep something for the lifetime of the server.
+    """
+
+    def __init__(
+        self,
+        graph: LiveGraph,
+        *,
+        settings: ServerSettings | None = None,
+        threads: int = THREADS,
+    ) -> None:
+        self.graph: Final = graph
+        self.settings: Final = settings or ServerSettings()
+        self.state: Final[dict[str, Any]] = {}
+        self.metrics: Final = Metrics()
+        self.changed: Final = asyncio.Event()
+        """Set on the event loop after each change that came through the server."""
+        self.durable: Final = is_durable(graph)
+        self._closing: list[Callable[[], object]] = []
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="graphtide-serve")
+
+    @property
+    def programs(self) -> list[RunningProgram]:
+        """The programs that run on the graph."""
+        return list(self.graph.programs)
+
+    def queries(self) -> Mapping[str, Query]:
+        """The standing queries by name."""
+        return {query.name: query for query in self.graph.queries}
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function of the graph in a thread; the limits of the graph hold there."""
+        loop, context = asyncio.get_running_loop(), copy_context()
+        return await loop.run_in_executor(
+            self._pool, lambda: context.run(function, *args, **kwargs)
+        )
+
+    async def write(
+        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> Written[T]:
+        """Change the graph; with a store, wait until that is on disk."""
+
+        def change() -> Written[T]:
+            with self.graph.lock:
+                result = function(*args, **kwargs)
+                written = Written(result, self.graph.transactions, self.graph.clock)
+            if self.durable:
+                self.graph.flush()
+            return written
+
+        written = await self.call(change)
+        self.changed.set()
+        return written
+
+    def at_close(self, function: Callable[[], object]) -> None:
+        """Call a function when the server ends."""
+        self._closing.append(function)
+
+    def close(self) -> None:
+        """Wait for the calls that run, then write what is left to the store."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        for function in self._closing:
+            function()
+        self.graph.close()
+
+
+def is_durable(graph: LiveGraph) -> bool:
+    """Whether a graph has a store."""
+    try:
+        return graph.store is not None
+    except GraphtideError:
+        return False

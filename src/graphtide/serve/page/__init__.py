@@ -1,0 +1,1 @@
+"""The page where people watch: what it shows, and its files."""

@@ -1,0 +1,1 @@
+"""Deltas of standing queries for those who subscribe to them."""

@@ -1,0 +1,100 @@
+"""Reports: closes of windows whose changes are to be applied, and the queries that report then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from graphtide.kernel.batch import TX, Ints, Longs
+from graphtide.streams import windows as win
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from graphtide.algebra.nodes import SelectQuery
+    from graphtide.streams.pruning import Asked
+    from graphtide.streams.registry import PlacedWindow
+    from graphtide.streams.stream import Stream
+
+
+class WindowReader(Protocol):
+    """A query over windows, as windows see it: they call `take` when some of its windows close."""
+
+    windows: dict[int, Asked]
+    streams: dict[str, Stream]
+    reevaluated: SelectQuery | None
+
+    def take(self, numbers: Longs, times: Longs) -> None:
+        """Some of its windows closed, in the transactions of these numbers, at these times."""
+
+
+def connected(queries: Iterable[WindowReader]) -> list[tuple[set[int], dict[str, Stream]]]:
+    """Windows that queries have in common or side by side, and all streams of these queries.
+
+    All windows of a query are as of the same time when it reports, so none of them may go ahead of
+    another; nor of those that the other goes with for the sake of further queries.
+    """
+    groups: list[tuple[set[int], dict[str, Stream]]] = []
+    for query in queries:
+        windows, streams = set(query.windows), dict(query.streams)
+        apart = []
+        for group in groups:
+            if group[0].isdisjoint(windows):
+                apart.append(group)
+            else:
+                windows |= group[0]
+                streams |= group[1]
+        groups = [*apart, (windows, streams)]
+    return groups
+
+
+@dataclass(slots=True)
+class WindowReport:
+    """Closes whose changes are to be applied, and queries that are to report at some of them.
+
+    `first` is the number of the first of their transactions.
+    """
+
+    times: Longs
+    changes: Ints
+    own: dict[WindowReader, Longs]
+    first: int | None = None
+
+
+def only_at(
+    place: int, times: Longs, changes: Ints, own: Mapping[WindowReader, Longs]
+) -> WindowReport:
+    """The report of a single close."""
+    part = changes[_only(place, changes[:, TX])].copy()
+    part[:, TX] = 0
+    here = {query: at[_only(place, at)] - place for query, at in own.items()}
+    return WindowReport(times[place : place + 1], part, here)
+
+
+def _only(place: int, places: Longs | Ints) -> slice:
+    """Where a place stands in a list of places in order."""
+    return slice(*np.searchsorted(places, (place, place + 1)))
+
+
+def united(places: list[Longs]) -> Longs:
+    """All places of some lists in order, each once; a single list is so already."""
+    return places[0] if len(places) == 1 else np.unique(np.concatenate(places))
+
+
+def merged(moved: list[tuple[PlacedWindow, win.Closes, Ints]], places: list[Longs]) -> Ints:
+    """The changes of several windows, with the place of their close among all as `tx`."""
+    parts = []
+    for (placed, _, changes), at in zip(moved, places, strict=True):
+        changes[:, win.GRAPH_COLUMN] = placed.graph
+        changes[:, TX] = at[changes[:, TX]]
+        parts.append(changes)
+        if placed.content.by_graph is not None:
+            statements = placed.content.by_graph.changes()
+            statements[:, TX] = at[statements[:, TX]]
+            parts.append(statements)
+    if len(parts) == 1:
+        return parts[0]
+    merged = np.concatenate(parts)
+    return merged[np.argsort(merged[:, TX], kind="stable")]
