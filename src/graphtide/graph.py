@@ -321,18 +321,15 @@ class LiveGraph:
     ) -> None:
         """Publish one event to all running programs; the graph does not store it.
 
-        Rules that it completes have fired when this returns; where nobody could tell, they fire
-        when somebody looks.
+        Rules that it completes have fired when this returns, or else before anybody looks.
         """
-        runtime = self._runtime
-        listed = list(triples)  # what is computed on the way may use the graph
-        if not duration and self._streams.publisher.defer(listed, time):
-            return
-        with runtime.schedule:
-            stamp = runtime.reach(time)
-            ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in listed]
-            runtime.publish(make_events([ids], [stamp], duration))
-        runtime.reclaim()
+        runtime, listed = self._runtime, list(triples)  # computing them may use the graph
+        if duration or not self._streams.publisher.defer(listed, time):
+            with runtime.schedule:
+                stamp = runtime.reach(time)
+                ids = [quad_ids(runtime.terms, *triple, None)[:3] for triple in listed]
+                runtime.publish(make_events([ids], [stamp], duration))
+            runtime.reclaim()
 
     # --- standing queries ---
 

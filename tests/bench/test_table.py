@@ -39,6 +39,8 @@ def test_the_report_says_which_aims_are_met(monkeypatch, capsys):
     )
     assert main(["bench", "all", "--quick", "--no-peers", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["lines"] == []
-    slow = table.TableResult("groups", 9, {"load": 1.0, "update, median": 1.0})
+    assert main(["bench", "all", "--jobs", "groups; nothing"]) == 2
+    assert "the jobs are RouteSensor, ids; " in capsys.readouterr().err
+    slow = table.TableResult("groups", 9, {"load": 1.0, "update, median": 1.0}, busy=1.0)
     load, update = table.report([slow]).objects["lines"]
     assert (load["met"], update["met"]) == (False, True)

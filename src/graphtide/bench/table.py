@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphtide.bench import report as tables
@@ -15,7 +16,7 @@ from graphtide.bench import route_sensor, rules
 from graphtide.bench.harness import Benchmark, peak_rss_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 PEERS: Final = {
     "RouteSensor, clipspy": "clipspy",
@@ -105,6 +106,7 @@ LINES: Final = (
     Line("window, calls", "events", "/s", 1.5e5),
     Line("window, each result read", "events", "/s"),
     Line("start", "first answer", "s", 0.7, least=True),
+    Line("start", "processor time", "s"),
 )
 
 MEMORY_JOBS: Final = frozenset(line.job for line in LINES if line.unit == "MB")
@@ -133,19 +135,19 @@ class TableResult:
     job: str
     size: int
     figures: dict[str, float]
-    busy: float | None = None
+    busy: float
     load: float = field(default_factory=lambda: round(os.getloadavg()[0], 2))
 
 
-def make_tasks(*, quick: bool, peers: bool, seed: int = 0) -> list[TableTask]:
+def make_tasks(jobs: Iterable[str], *, quick: bool, peers: bool, seed: int = 0) -> list[TableTask]:
     """A task for each job; without `peers`, only our own.
 
-    >>> [task.size for task in make_tasks(quick=True, peers=False)][:2]
-    [65000, 65000]
+    >>> [task.size for task in make_tasks(["groups", "start"], quick=True, peers=False)]
+    [50000, 1]
     """
     return [
-        TableTask(job, max(1, size // QUICK) if quick else size, seed)
-        for job, size in SIZES.items()
+        TableTask(job, max(1, SIZES[job] // QUICK) if quick else SIZES[job], seed)
+        for job in jobs
         if job not in PEERS or (peers and _is_installed(job))
     ]
 
@@ -157,20 +159,25 @@ def _is_installed(job: str) -> bool:
 def measure(task: TableTask) -> TableResult:
     """Run a job."""
     name, _, way = task.job.partition(", ")
+    used, begin = process_time(), perf_counter()
     match name, way:
         case "RouteSensor", _ if way != "one transaction":
-            return _route_sensor(task, {"texts": "strings", "DuckDB": "duckdb"}.get(way, way))
+            engine = {"texts": "strings", "DuckDB": "duckdb"}.get(way, way)
+            figures = _route_sensor(task, engine)
         case "AlarmConfirmation", _:
             alarms = rules.measure(rules.RulesTask(way, 10_000, task.size, task.seed))
-            return TableResult(task.job, task.size, {"events": alarms.events_per_s})
+            figures = {"events": alarms.events_per_s}
         case _:
             from graphtide.bench import table_engine
 
-            figures, busy = table_engine.JOBS[task.job](task.size, task.seed)
-            return TableResult(task.job, task.size, figures, busy)
+            return TableResult(
+                task.job, task.size, *table_engine.JOBS[task.job](task.size, task.seed)
+            )
+    busy = (process_time() - used) / (perf_counter() - begin)
+    return TableResult(task.job, task.size, figures, round(busy, 2))
 
 
-def _route_sensor(task: TableTask, engine: str) -> TableResult:
+def _route_sensor(task: TableTask, engine: str) -> dict[str, float]:
     edges = max(task.size, route_sensor.MIN_EDGES)
     found = route_sensor.measure(route_sensor.RouteSensorTask(engine, edges, task.seed))
     figures = {
@@ -180,8 +187,7 @@ def _route_sensor(task: TableTask, engine: str) -> TableResult:
         "update, p99": found.update_us_p99,
         "peak memory": found.rss_mb,
     }
-    known = {name: float(value) for name, value in figures.items() if value is not None}
-    return TableResult(task.job, task.size, known)
+    return {name: float(value) for name, value in figures.items() if value is not None}
 
 
 def report(results: Sequence[TableResult], *, peers: bool = True) -> tables.BenchReport:
@@ -223,12 +229,13 @@ def _row(each: dict[str, Any]) -> list[str]:
         f"{tables.number(each['value'])} {each['unit']}",
         "" if aim is None else f"{bound} {tables.short_number(aim)}",
         "" if met is None else "yes" if met else "no",
-        "" if busy is None else f"{busy:.0%}",
+        f"{busy:.0%}",
         f"{each['load']:.1f}",
     ]
 
 
 def _small(task: TableTask) -> TableTask:
+    """A small task of the same job, which loads and compiles what it needs."""
     return replace(task, size=max(1, task.size // WARM))
 
 
@@ -238,7 +245,7 @@ BENCHMARK: Final = Benchmark(
     result=TableResult,
     measure=measure,
     report=report,
-    warm_up=_small,
+    warm_up=lambda task: None if task.job == "start" else _small(task),
     prepare=lambda tasks: [_small(task) for task in tasks if task.job in MEMORY_JOBS],
     is_peer=lambda task: task.job in PEERS,
     garbage_collection=True,

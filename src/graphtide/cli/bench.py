@@ -270,6 +270,7 @@ def spark(
 
 def every(
     *,
+    jobs: str = "all",
     quick: bool = False,
     peers: Peers = True,
     as_json: AsJson = False,
@@ -279,13 +280,19 @@ def every(
 
     Parameters
     ----------
+    jobs
+        Names of jobs, separated by semicolons, or all.
     quick
         A twentieth of the edges and events.
     """
-    from graphtide.bench.table import BENCHMARK, make_tasks, report
+    from graphtide.bench.table import BENCHMARK, SIZES, make_tasks, report
 
+    chosen = list(SIZES) if jobs == "all" else [name.strip() for name in jobs.split(";")]
+    unknown = [name for name in chosen if name not in SIZES]
+    if unknown:
+        raise invalid("--jobs", unknown[0], f"the jobs are {'; '.join(SIZES)}")
     benchmark = replace(BENCHMARK, report=partial(report, peers=peers))
-    tasks = make_tasks(quick=quick, peers=peers, seed=seed)
+    tasks = make_tasks(chosen, quick=quick, peers=peers, seed=seed)
     run_benchmark(benchmark, tasks, as_json=as_json)
 
 

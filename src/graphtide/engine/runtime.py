@@ -139,8 +139,7 @@ class Runtime:
         """
         if self._running:
             return
-        if self.schedule.buffer.sink is not None:
-            self.schedule.drain()
+        self.schedule.drain()
         if self._underway is not None:
             self._recover()
         while self._unnotified or self._queue or self._buffer.waiting:
@@ -187,8 +186,7 @@ class Runtime:
         """The ids that the store, the plans and the write buffer hold; queries do so too."""
         yield from self.store.held_ids()
         yield from self.queries.plans.held_ids()
-        yield from self._buffer.held_ids()
-        yield from self.schedule.buffer.held_ids()
+        yield from (*self._buffer.held_ids(), *self.schedule.buffer.held_ids())
 
     def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
         """Apply transactions, and do what they cause; `derived` ones are not input."""
@@ -231,8 +229,7 @@ class Runtime:
             recorder.changes(piece)
         self.done += len(times)
         if deltas or self.eager:
-            self._unnotified = deque(deltas or ())
-            self._unnotified.append(None)
+            self._unnotified = deque([*(deltas or ()), None])
         self.recent, self._underway = Recent(self._underway, self.terms.generation), None
 
     def _recover(self, *, again: bool = True) -> None:
@@ -402,9 +399,8 @@ class Runtime:
             time = np.full(len(rows), self.clock, np.int64)
         if tx is None:
             tx = np.arange(self.last_tx + 1, self.last_tx + 1 + len(rows), dtype=np.int64)
-        self._apply_whole(
-            (rows, ingest.integers("time", time, len(rows)), ingest.integers("tx", tx, len(rows)))
-        )
+        time, tx = ingest.integers("time", time, len(rows)), ingest.integers("tx", tx, len(rows))
+        self._apply_whole((rows, time, tx))
 
     def apply_piece(self, piece: ingest.Piece) -> None:
         """Apply whole transactions of ids; those before a rejected one are applied."""

@@ -19,7 +19,7 @@ from graphtide.rules.expiry import distances_of, end_distances, rule_retentions
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
 from graphtide.rules.matching import types as kinds
 from graphtide.rules.matching.memory import EventMemory, FactMemory, Undo
-from graphtide.rules.temporal import Span, holds
+from graphtide.rules.temporal import Span, has_check, holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -166,6 +166,7 @@ class Absence:
         rule = shape.rule
         self._shape = shape
         self._denied = planned.denied
+        self._reading = {name for name, test in planned.denied.items() if has_check(test)}
         names, max_duration = [condition.name for condition in rule.positive], planned.max_duration
         self._bounds = {
             name: end_distances([*names, name], test, max_duration)
@@ -288,10 +289,14 @@ class Absence:
         for place, event in enumerate(found.rows[:, 0].tolist()):
             candidates.setdefault(event, []).append(place)
         fired: list[tuple[int, PendingMatch]] = []
-        ends = events[:, END]
+        ends, passed = events[:, END], None
+        listed = ends.tolist()
         for event in sorted(denials.keys() | candidates.keys()):
-            fired += self._passed(ends, int(ends[event]))
-            self._deny(denials.get(event, ()), events[event].tolist())
+            if listed[event] != passed:  # at one time nothing more ends
+                passed = listed[event]
+                fired += self._passed(ends, passed)
+            if event in denials:
+                self._deny(denials[event], events[event].tolist())
             for place in candidates.get(event, ()):
                 waiting = self._decided(found, place)
                 if waiting is not None:
@@ -319,7 +324,7 @@ class Absence:
         """Whether the facts of a pending match still hold."""
         return self._facts is None or self._facts.hold_for(waiting.match)
 
-    def _deny(self, hits: list[Hit] | tuple[()], event: list[int]) -> None:
+    def _deny(self, hits: list[Hit], event: list[int]) -> None:
         """Forbidden events came: cancel matches, and remember the events."""
         span = Span(event[START], event[END])
         for _, number, binding in hits:
@@ -328,7 +333,7 @@ class Absence:
                 condition, kinds.MatchedEvent(span, event[ORDER], event[SINCE]), binding
             )
             for at, waiting in self._waiting.like(condition.name, binding):
-                if self.cancels(denial, waiting.match):
+                if self._forbids(denial, waiting.match):
                     self._waiting.drop(at)
             self._memories[condition.name].add(denial.event, binding)
             if self.denials is not None:
@@ -339,13 +344,18 @@ class Absence:
         name, binding = denial.condition.name, denial.binding
         if any(binding[v] != match.binding[v] for v in self.known[name]):
             return False
+        return self._forbids(denial, match)
+
+    def _forbids(self, denial: Denial, match: Match) -> bool:
+        """Whether a forbidden event that agrees with a match cancels it, by times and values."""
+        name = denial.condition.name
         spans = {other: each.span for other, each in match.events.items()}
         spans[name] = denial.event.span
-        values = self._values({**binding, **match.binding})
+        values: dict[Var, Term] = {}
+        if name in self._reading:
+            both = {**denial.binding, **match.binding}
+            values = {v: self._terms.decode(i) for v, i in both.items() if i}
         return holds(self._denied[name], spans, values)
-
-    def _values(self, binding: kinds.Binding) -> dict[Var, Term]:
-        return {v: self._terms.decode(i) for v, i in binding.items() if i}
 
     def _decided(self, found: kinds.Matches, place: int) -> PendingMatch | None:
         """The match, if no forbidden event can happen any more; else it is cancelled or pending."""
@@ -354,7 +364,7 @@ class Absence:
         for condition in self._conditions:
             memory = self._memories[condition.name]
             past = memory.find(match.binding)
-            if any(self.cancels(Denial(condition, *each), match) for each in past):
+            if past and any(self._forbids(Denial(condition, *each), match) for each in past):
                 return None
             bounds = self._bounds[condition.name]
             latest = min(
