@@ -346,7 +346,7 @@ class Absence:
             return False
         return self._forbids(denial, match)
 
-    def _forbids(self, denial: Denial, match: Match) -> bool:
+    def _forbids(self, denial: Denial, match: kinds.Match) -> bool:
         """Whether a forbidden event that agrees with a match cancels it, by times and values."""
         name = denial.condition.name
         spans = {other: each.span for other, each in match.events.items()}
