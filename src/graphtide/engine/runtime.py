@@ -17,7 +17,7 @@ from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
 from graphtide.engine.transaction import Recent, Underway, in_one, undone
 from graphtide.engine.watch import MAX_COUNTED, Query
-from graphtide.errors import DataError
+from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance, Limits, end_all
 from graphtide.rdf.changes import ChangeBatch
@@ -139,7 +139,8 @@ class Runtime:
         """
         if self._running:
             return
-        self.schedule.drain()
+        if self.schedule.buffer.sink is not None:
+            self.schedule.drain()
         if self._underway is not None:
             self._recover()
         while self._unnotified or self._queue or self._buffer.waiting:
@@ -333,16 +334,20 @@ class Runtime:
         stamp = self.clock
         if time is not None and time != stamp:
             if not self.schedule.followers:  # a refused transaction does not move the clock
-                storage.refuse_redundant(self, changes)
+                self._refuse_redundant(changes)
             with self.schedule:
                 self.schedule.advance(time)
                 self.commit(changes, None)
             return
-        storage.refuse_redundant(self, changes)
+        self._refuse_redundant(changes)
         self.last_tx += 1
         self._buffer.several(stamp, self.last_tx, changes)
         if self._buffer.waiting >= self.max_buffered or self.one_by_one:
             self.flush()
+
+    def _refuse_redundant(self, changes: Sequence[tuple[int, ingest.Ids]]) -> None:
+        if self.strict:
+            storage.refuse_redundant(self, changes)
 
     # --- batches ---
 
@@ -405,7 +410,7 @@ class Runtime:
     def apply_piece(self, piece: ingest.Piece) -> None:
         """Apply whole transactions of ids; those before a rejected one are applied."""
         changes, times, _ = piece
-        problem = storage.first_problem(self, changes, times[changes[:, TX]])
+        problem = self._first_problem(changes, times[changes[:, TX]])
         if problem:
             piece = ingest.first_transactions(piece, int(changes[problem[0], TX]))
         if len(piece[1]):
@@ -441,10 +446,15 @@ class Runtime:
 
     def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines
-        if problem := storage.first_problem(self, rows, times):
+        if problem := self._first_problem(rows, times):
             raise problem[1]
         for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
+
+    def _first_problem(self, rows: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
+        if self.strict:
+            return storage.first_problem(self, rows, times)
+        return ingest.first_backwards(self.clock, times)
 
     def _apply_checked(self, piece: ingest.Piece) -> None:
         _, times, txs = piece

@@ -44,19 +44,16 @@ def first_redundant(
 
 def refuse_redundant(runtime: Runtime, changes: Sequence[tuple[int, ingest.Ids]]) -> None:
     """Strict mode: refuse a transaction with a change that would have no effect."""
-    if runtime.strict:
-        runtime.flush()
-        if redundant := first_redundant(changes, runtime.store, runtime.terms):
-            raise redundant[1]
+    runtime.flush()
+    if redundant := first_redundant(changes, runtime.store, runtime.terms):
+        raise redundant[1]
 
 
 def first_problem(
     runtime: Runtime, changes: Ints, times: Longs
 ) -> tuple[int, GraphtideError] | None:
-    """The index of the first change that has to be rejected, and its error."""
+    """Strict mode: the index of the first change that has to be rejected, and its error."""
     backwards = ingest.first_backwards(runtime.clock, times)
-    if not runtime.strict:
-        return backwards
     listed = [(row[DIFF], tuple(row[VALUES:])) for row in changes.tolist()]
     redundant = first_redundant(listed, runtime.store, runtime.terms)
     problems = [problem for problem in (backwards, redundant) if problem]
