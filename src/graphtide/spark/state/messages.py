@@ -297,9 +297,9 @@ def divided(table: pa.Table, mask: NDArray[np.bool_]) -> tuple[pa.Table, pa.Tabl
     """The rows where a mask holds, and the others; if those come last, nothing is copied."""
     many = int(np.count_nonzero(mask))
     if many == len(table):
-        return table, table.slice(0, 0)
+        return table, empty(table.schema)
     if not many:
-        return table.slice(0, 0), table
+        return empty(table.schema), table
     if mask[:many].all():
         return table.slice(0, many), table.slice(many)
     return table.filter(pa.array(mask)), table.filter(pa.array(~mask))
@@ -472,7 +472,7 @@ def of_kind(messages: pa.Table, kind: MessageKind, id_: int | None = None) -> pa
     if id_ is not None:
         mask &= messages["id"].to_numpy() == id_
     if not mask.any():
-        return messages.slice(0, 0)
+        return empty(messages.schema)  # a slice would hold, and send, the rows of the others
     return messages if mask.all() else messages.take(np.flatnonzero(mask))
 
 
