@@ -300,6 +300,7 @@ def firings_while_they_are_read():
     graph, program = started("RULE R ON Seen(?a, ?b) THEN INSERT { :x :y :z }")
     for n in range(4):
         seen(graph, f"e{n}", n)
+        assert len(graph)  # a look, so that each event is a batch of its own
     found = []
     for each in program.firings():
         found.append(each.why())
