@@ -185,7 +185,7 @@ def windows(
     only
         One part: table1, figure6, figure7, figure8 or figure9.
     quick
-        Only small windows, and shorter streams.
+        Smaller sizes: only small windows, and shorter streams.
     """
     from graphtide.bench.windows.benchmark import BENCHMARK, PARTS, check_part, make_tasks
 
@@ -283,7 +283,7 @@ def every(
     jobs
         Names of jobs, separated by semicolons, or all.
     quick
-        A twentieth of the edges and events.
+        Smaller sizes: a twentieth of the edges and events.
     """
     from graphtide.bench.table import BENCHMARK, SIZES, make_tasks, report
 

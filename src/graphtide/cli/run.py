@@ -246,7 +246,7 @@ def rescale(
     *,
     partitions: Annotated[
         int | None,
-        Parameter(help="Number of partitions of the Spark job, from now on. By default as it was."),
+        Parameter(help="Number of partitions of the Spark job; by default as before."),
     ] = None,
     hub: opt.HubOption = (),
     master: opt.MasterOption = None,
