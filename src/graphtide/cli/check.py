@@ -25,6 +25,7 @@ from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
 from graphtide.limits import Limits
 from graphtide.rdf.changes import RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rules.warnings import warnings_of
 
 
 def check(*files: Path, limits: LimitOptions = DEFAULT_LIMITS) -> int:
@@ -68,6 +69,8 @@ def _program_problems(path: Path) -> Iterator[str]:
     program, errors = Program.check(file_text(read_text(path)), name=str(path), folder=path.parent)
     yield from map(str, errors)
     if not errors:
+        for warning in warnings_of(program):
+            print(f"{path}:{warning}")
         parts = [counted(len(program.queries), "query"), counted(len(program.events), "event")]
         if program.patterns:
             parts.append(counted(len(program.patterns), "pattern"))

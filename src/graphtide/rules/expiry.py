@@ -94,13 +94,25 @@ def end_distances(
     >>> end_distances(("a", "c"), after, 10)["a", "c"]
     Bounds(low=1, high=15)
     """
+    matrix = between_times(events, test, dict.fromkeys(events, max_duration))
+    return {(a, b): matrix[f"{a} end", f"{b} end"] for a in events for b in events}
+
+
+def between_times(
+    events: Sequence[str], test: temporal.Test, longest: Mapping[str, float]
+) -> dict[Pair, temporal.Bounds]:
+    """The closure for the starts and ends of events, each of which has its longest duration.
+
+    >>> meets = temporal.Temporal("MEETS", "a", "b")
+    >>> between_times(("a", "b"), meets, {"a": 5, "b": 0})["a start", "b end"]
+    Bounds(low=0, high=5)
+    """
     known = _bounds_of(test, _between_ends)
     for event in events:
-        known[f"{event} start", f"{event} end"] = temporal.Bounds(0, max_duration)
-        known[f"{event} end", f"{event} start"] = temporal.Bounds(-max_duration, 0)
+        known[f"{event} start", f"{event} end"] = temporal.Bounds(0, longest[event])
+        known[f"{event} end", f"{event} start"] = temporal.Bounds(-longest[event], 0)
     nodes = [f"{event} {word}" for event in events for word in ("start", "end")]
-    matrix = _closure(nodes, known)
-    return {(a, b): matrix[f"{a} end", f"{b} end"] for a in events for b in events}
+    return _closure(nodes, known)
 
 
 def _closure(events: Sequence[str], known: Distances) -> dict[Pair, temporal.Bounds]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from graphtide.engine.events import make_events
@@ -20,6 +21,7 @@ from graphtide.rules.detection import ComplexEvent, PatternRunner, detect
 from graphtide.rules.effects import GraphConnection, GraphEffects, query_of
 from graphtide.rules.rule_set import RuleSet
 from graphtide.rules.runtime import MAX_FIRINGS, RuleEngine
+from graphtide.rules.warnings import warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from graphtide.rules.model import EventType, Rule
     from graphtide.streams.registry import Streams
     from graphtide.why.tree import Explanation
+
+log = getLogger(__name__)
 
 FiringMode = Literal["events", "agenda", "manual"]
 StartAt = Literal["latest", "earliest"]
@@ -172,6 +176,10 @@ class RunningProgram:
             self._engine.rules.add(rule, actions)
         self._find_independent(rules)
         self._effects = effects
+        self.warnings = warnings_of(program, self._connection.tick_ms, max_event_duration)
+        """What is probably not meant: events that never happen, rules that never fire."""
+        for warning in self.warnings:
+            log.warning("line %s", warning)
 
     def resolve_conflicts(self, resolver: Resolver, seed: int, *, manual: bool) -> None:
         """Put matches into a conflict set, to be fired one at a time."""

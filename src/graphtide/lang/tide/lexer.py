@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Final
 
 from lark import Token as LarkToken
@@ -52,6 +53,7 @@ OWN_WORDS: Final = {
 """Keywords inside declarations of one kind only; elsewhere they can be names."""
 
 ALL_WORDS: Final = (*WORDS, *(word for words in OWN_WORDS.values() for word in words))
+_KEYWORDS: Final = frozenset((*TOP_LEVEL, *ALL_WORDS, *RELATIONS))
 
 _OPENING, _CLOSING = ("{", "(", "["), ("}", ")", "]")
 _SIGNS: Final = {"=": "EQUALS", ";": "SEMICOLON", "(": "OPEN", ")": "CLOSE", ",": "COMMA"}
@@ -62,14 +64,21 @@ _DURATION: Final = re.compile(
 )
 _LINES: Final = "|".join(word for word in TOP_LEVEL if word != "CONTEXT")
 _NEXT: Final = re.compile(rf"^[ \t]*(?:{_LINES})\b", re.IGNORECASE | re.MULTILINE)
+_NAMED_EVENT: Final = re.compile(r"\s+\w+\s*=")
+_SIMILAR: Final = 0.7
+"""How similar a word has to be to the declaration that it is taken for."""
 
 
 @dataclass(slots=True)
 class Chunk:
-    """The tokens of one declaration, and its lexical error, if any."""
+    """The tokens of one declaration, and its lexical error, if any.
+
+    `misspelt`: its first word is taken for the one that was meant, so that the rest is checked.
+    """
 
     tokens: list[LarkToken] = field(default_factory=list)
     error: QueryError | None = None
+    misspelt: bool = False
 
     @property
     def word(self) -> str:
@@ -119,7 +128,13 @@ class _Cutter:
         if self._tokens.token.kind == "end":
             return len(self._tokens.text)
         if not self._tokens.at(*TOP_LEVEL):
-            self._misfits()
+            meant = self._meant()
+            self._chunk.misspelt = meant is not None
+            if meant is None:
+                self._misfits()
+            else:
+                self._add(meant)
+                self._rest(query=meant == "QUERY")
         elif self._tokens.at(*RESERVED):
             self._add(self._tokens.token.text.upper())
             if self._tokens.token.kind == "word":
@@ -135,6 +150,8 @@ class _Cutter:
 
     def _misfits(self) -> None:
         self._add(MISFIT)
+        if self._tokens.token.kind == "word" and not self._begins():
+            self._add("NAME")
         while self._tokens.token.kind != "end" and not self._begins():
             self._tokens.advance()
 
@@ -147,14 +164,32 @@ class _Cutter:
 
     def _begins(self) -> bool:
         """Whether the next declaration begins here; after WHEN, EVENT belongs to the rule."""
-        if self._waits and self._tokens.at("EVENT"):
+        if self._tokens.at("EVENT") and (self._waits or self._is_condition()):
             return False
         return self._declares()
+
+    def _is_condition(self) -> bool:
+        """Whether it is `EVENT name =` in a rule, the WHEN of which is missing or misspelt."""
+        after = _NAMED_EVENT.match(self._tokens.text, self._tokens.token.end)
+        kinds = {token.type for token in self._chunk.tokens}
+        return after is not None and "RULE" in kinds and "THEN" not in kinds
+
+    def _meant(self) -> str | None:
+        """The declaration for which a word at the beginning of a line is a misspelling."""
+        token, following = self._tokens.token, self._tokens.next_token()
+        line = self._tokens.text.rfind("\n", 0, token.start) + 1
+        if token.kind != "word" or self._tokens.text[line : token.start].strip():
+            return None
+        if token.text.upper() in _KEYWORDS or following.text.upper() in _KEYWORDS:
+            return None
+        begins = {"word": NAMED, "name": ("PREFIX",), "string": ("INCLUDE",)}
+        known = begins.get(following.kind, ())
+        return next(iter(get_close_matches(token.text.upper(), known, 1, _SIMILAR)), None)
 
     def _declares(self) -> bool:
         """Whether this word begins a declaration; the first CONTEXT of a pattern does not."""
         if not self._tokens.at("CONTEXT"):
-            return self._tokens.at(*TOP_LEVEL)
+            return self._tokens.at(*TOP_LEVEL) or self._meant() is not None
         tokens = self._chunk.tokens
         if tokens[0].type == "PATTERN" and all(token.type != "CONTEXT" for token in tokens):
             return False

@@ -64,18 +64,20 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", lexer=_NoLexer)
 
 
-def trees_of(source: Source, reserved: set[str]) -> Iterator[Tree[Token]]:
+def trees_of(source: Source, broken: set[str]) -> Iterator[Tree[Token]]:
     """The declarations of a file; syntax errors are recorded in the source.
 
-    Names in reserved declarations, which the language does not have yet, are added to `reserved`.
+    Names of declarations that cannot be read are added to `broken`.
     """
     chunks = lexer.cut(source.text)
     for number, chunk in enumerate(chunks):
         following = chunks[number + 1] if number + 1 < len(chunks) else None
+        tree = None
+        if chunk.misspelt:
+            _misspelt_declaration(source, chunk)
         if chunk.error is not None:
             source.add(chunk.error)
         elif chunk.word in lexer.RESERVED:
-            reserved.update(str(t) for t in chunk.tokens if t.type == "NAME")
             _refuse_reserved(source, chunk.tokens[0])
         elif chunk.word == lexer.MISFIT:
             _unexpected(source, chunk.tokens[0], set(lexer.DECLARATIONS), chunk)
@@ -84,6 +86,8 @@ def trees_of(source: Source, reserved: set[str]) -> Iterator[Tree[Token]]:
             tree = _tree(source, chunk, end)
             if tree is not None:
                 yield tree
+        if tree is None:
+            broken.update([str(t) for t in chunk.tokens if t.type == "NAME"][:1])
 
 
 def _tree(source: Source, chunk: lexer.Chunk, end: Token | None) -> Tree[Token] | None:
@@ -113,12 +117,20 @@ def tree_of(chunk: lexer.Chunk) -> Tree[Token]:
     return declaration
 
 
+def _misspelt_declaration(source: Source, chunk: lexer.Chunk) -> None:
+    """Report a word that was taken for the declaration to which it is similar."""
+    expected = _wording(set(lexer.DECLARATIONS), chunk)
+    message = f"expected {expected}, found '{chunk.tokens[0]}'"
+    source.report(chunk.tokens[0], message, f"did you mean {chunk.word}?")
+
+
 def _misspelt(source: Source, chunk: lexer.Chunk, found: Token | None, accepts: set[str]) -> bool:
     """Whether the word before, read as the name of an event, looks like a misspelt keyword."""
-    if accepts != {"RELATION"} or found not in chunk.tokens:
+    at = next((i for i, token in enumerate(chunk.tokens) if token is found), 0)
+    if accepts != {"RELATION"} or not at:
         return False
-    word = chunk.tokens[chunk.tokens.index(found) - 1]
-    hint = word_hint(word, lexer.WORDS)
+    word = chunk.tokens[at - 1]
+    hint = word_hint(word, (*lexer.WORDS, *lexer.RELATIONS))
     if hint is not None:
         source.report(word, f"unexpected '{word}'", hint)
     return hint is not None
@@ -132,10 +144,11 @@ def _unexpected(source: Source, found: Token | None, accepts: set[str], chunk: l
         source.report_at(len(source.text.rstrip()), message)
         return
     known = [*accepts, *(lexer.RELATIONS if "RELATION" in accepts else ())]
+    known += lexer.DECLARATIONS if "$END" in accepts else ()
     words = (
         lexer.TOP_LEVEL
         if found.type == lexer.MISFIT
-        else [w for w in known if w in (*lexer.ALL_WORDS, *lexer.RELATIONS)]
+        else [w for w in known if w in (*lexer.DECLARATIONS, *lexer.ALL_WORDS, *lexer.RELATIONS)]
     )
     hint = word_hint(found, words) if found.type in (lexer.MISFIT, "NAME") else None
     if "NAME" in accepts and found.type in (*lexer.ALL_WORDS, "RELATION"):

@@ -222,7 +222,10 @@ def _named(test: tide.RuleTest) -> set[str]:
 
 @dataclass(slots=True)
 class Draft:
-    """A rule under construction. `sound`: no errors in its conditions so far."""
+    """A rule under construction. `sound`: no errors in its conditions so far.
+
+    `certain`: its variables are known all the same, so that its tests and actions are checked.
+    """
 
     source: Source
     names: DeclaredNames
@@ -231,12 +234,12 @@ class Draft:
     groups: list[Token] = field(default_factory=list)
     written: list[WrittenTest] = field(default_factory=list)
     sound: bool = True
+    certain: bool = True
+    arguments: set[Var] = field(default_factory=set)
 
     def bound(self, facts: SelectQuery | None) -> set[Var]:
         """The variables that are bound when the rule fires."""
-        arguments = {a for use in self.events if not use.negated for a in use.arguments}
-        known = {argument for argument in arguments if isinstance(argument, Var)}
-        return known | set(facts.variables if facts else ())
+        return self.arguments | set(facts.variables if facts else ())
 
 
 def read_rule(
@@ -253,7 +256,8 @@ def read_rule(
         draft.sound = False
     facts = fragments.facts_of(source, draft.groups)
     draft.sound &= facts is not None or not draft.groups
-    bound = draft.bound(facts) if draft.sound else None
+    certain = draft.certain and (facts is not None or not draft.groups)
+    bound = draft.bound(facts) if certain else None
     tests = _read_tests(draft, bound)
     done = read_actions(source, actions, bound, draft.events)
     if not draft.sound or tests is None or done is None:
@@ -280,7 +284,7 @@ def _read_conditions(draft: Draft, tree: Tree[Token]) -> None:
             case "appear" | "disappear" | "update" | "change":
                 found = read_change(draft.source, part, draft.names)
                 if found is None:
-                    draft.sound = False
+                    draft.sound = draft.certain = False
                 else:
                     _use(draft, "event", found[0], found[0].parameters, found[0].line)
             case "use":
@@ -310,8 +314,11 @@ def _read_use(draft: Draft, tree: Tree[Token], *, negated: bool) -> str:
     type_ = draft.names.event(draft.source, called)
     written = token_of(tree, "ARGUMENTS")
     arguments = fragments.arguments_of(draft.source, written) if written is not None else None
+    if not negated:
+        draft.arguments.update(a for a in arguments or () if isinstance(a, Var))
     if type_ is None or (written is not None and arguments is None):
         draft.sound = False
+        draft.certain &= negated or arguments is not None
         return name
     if arguments is None:
         arguments = type_.parameters
@@ -335,6 +342,8 @@ def _use(
     if name not in draft.known:
         draft.known.append(name)
     draft.events.append(tide.EventUse(name, type_, arguments, negated, line))
+    if not negated:
+        draft.arguments.update(a for a in arguments if isinstance(a, Var))
 
 
 def _free(name: str, known: list[str]) -> str:

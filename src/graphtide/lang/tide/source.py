@@ -132,7 +132,8 @@ class DeclaredNames:
     def columns(self, source: Source, name: Token) -> tuple[Var, ...] | None:
         """The columns of a query; None, and an error recorded, if it is unknown."""
         found = self.variables.get(str(name))
-        if found is None and ("query", str(name)) not in self._places:
+        known = ("query", str(name)) in self._places or str(name) in self.broken
+        if found is None and not known:
             hint = name_hint(str(name), self.queries, "query")
             source.report(name, f"there is no query named {name}", hint)
         return found
