@@ -14,7 +14,7 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import as_select
 from graphtide.durable.handle import DurableGraph, open_graph
 from graphtide.durable.store import Store
-from graphtide.engine.events import make_events
+from graphtide.engine.events import event_end, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import Stats, answer_table, graph_stats
@@ -317,13 +317,19 @@ class LiveGraph:
         triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
         *,
         time: int | None = None,
+        start: int | None = None,
+        end: int | None = None,
         duration: int = 0,
     ) -> None:
         """Publish one event to all running programs; the graph does not store it.
 
+        It is at a `time`, by default now; or lasts from `start` to `end`, of which one may be given
+        as a `duration`. An event comes when it ends: of one with a duration, `time` is the end.
         Rules that it completes have fired when this returns, or else before anybody looks.
         """
         runtime, listed = self._runtime, list(triples)  # computing them may use the graph
+        if start is not None or end is not None or duration:
+            time, duration = event_end(time, start, end, duration)
         if duration or not self._streams.publisher.defer(listed, time):
             with runtime.schedule:
                 stamp = runtime.reach(time)

@@ -24,7 +24,7 @@ from graphtide.lang.tide.ast import (
     Repeat,
     Within,
 )
-from graphtide.testing.event_oracle import OracleEvent, OracleReader, holds
+from graphtide.testing.event_readings import OracleEvent, OracleReader, holds
 
 A, B, C = Atom("a", ()), Atom("b", ()), Atom("c", ())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
@@ -20,6 +21,8 @@ from graphtide.lang.tide.ast import (
     Repeat,
     Within,
 )
+from graphtide.lang.tide.gathering import changed_atoms
+from graphtide.lang.tide.pattern_facts import first_atoms, last_absence, walk
 
 if TYPE_CHECKING:
     from graphtide.lang.tide.ast import EventPattern
@@ -131,7 +134,10 @@ def patterns(
         case "and":
             return Both(tuple(draw(st.lists(below, min_size=2, max_size=2))))
         case "times":
-            least, most = draw(st.sampled_from([(2, 2), (1, None), (0, None)]))
+            bounds = [(2, 2), (1, None), (0, None), (1, 2), (2, 3), (0, 1), (0, 2), (2, None)]
+            least, most = draw(st.sampled_from(bounds))
+            if draw(st.integers(0, 2)) == 0:
+                return Follows((Repeat(draw(atoms()), least, most, greedy=True), draw(atoms())))
             repeat = Repeat(draw(below), least, most)
             return repeat if least else Follows((repeat, draw(atoms())))
         case "all":
@@ -176,13 +182,44 @@ def hurries(pattern: EventPattern) -> bool:
 
 
 @st.composite
-def declarations(draw: st.DrawFn, *, composite: bool = True) -> PatternDeclaration:
+def declarations(
+    draw: st.DrawFn,
+    *,
+    composite: bool = True,
+    contexts: tuple[str, ...] = ("CHRONICLE", "IMMEDIATE", "STRICT"),
+) -> PatternDeclaration:
     """A pattern with parameters and a context."""
     whole = patterns(composite=composite)
     body = draw(whole.filter(lambda p: not may_be_empty(p) and not hurries(p)))
     parameters = tuple(sorted(certain(body), key=lambda v: v.name))
-    context = draw(st.sampled_from(["CHRONICLE", "IMMEDIATE", "STRICT"]))
+    context = draw(st.sampled_from(contexts))
     return PatternDeclaration("p", parameters, body, context, (), 1)
+
+
+@st.composite
+def unrestricted_declarations(draw: st.DrawFn) -> PatternDeclaration:
+    """A pattern of which every combination counts, with or without what a match ends."""
+    pattern = draw(declarations(contexts=("UNRESTRICTED",)))
+    skips = ["NO SKIP", "SKIP TO NEXT", "SKIP PAST LAST"]
+    return replace(pattern, skip="NO SKIP" if waits(pattern.body) else draw(st.sampled_from(skips)))
+
+
+def waits(pattern: EventPattern) -> bool:
+    """Whether time alone may complete a part."""
+    return any(isinstance(part, Within) and last_absence(part.part) for part in walk(pattern))
+
+
+@st.composite
+def shared_declarations(draw: st.DrawFn) -> PatternDeclaration:
+    """A pattern with PER ?x, of which some events lack ?x; those that it begins with have it."""
+    pattern = draw(per_declarations())
+    first = {id(atom) for atom in first_atoms(pattern.body)}
+
+    def without(atom: Atom) -> Atom:
+        lacks = id(atom) not in first and draw(st.booleans())
+        return replace(atom, arguments=(None, *atom.arguments[1:])) if lacks else atom
+
+    return replace(pattern, body=changed_atoms(pattern.body, without, lambda *_: None))
 
 
 @st.composite
@@ -213,7 +250,7 @@ def keyed(pattern: EventPattern) -> EventPattern:
         case Follows(parts) | Either(parts) | Both(parts) | Interleaved(parts):
             return type(pattern)(tuple(map(keyed, parts)))
         case Repeat():
-            return Repeat(keyed(pattern.part), pattern.least, pattern.most)
+            return replace(pattern, part=keyed(pattern.part))
         case Not():
             return Not(keyed(pattern.part))
         case Within() | HoldsFor():

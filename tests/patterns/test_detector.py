@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from patterns.random_patterns import TYPES, declarations, per_declarations, streams
+from patterns.random_patterns import (
+    TYPES,
+    declarations,
+    per_declarations,
+    shared_declarations,
+    streams,
+    unrestricted_declarations,
+)
 
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import Detector, KernelDetector, make_detector
@@ -52,6 +59,22 @@ def test_a_pattern_per_value_finds_what_the_definitions_say(
     pattern: PatternDeclaration, stream: Stream
 ) -> None:
     assert detected(pattern, stream) == expected(pattern, stream)
+
+
+@given(pattern=shared_declarations(), stream=streams())
+@settings(max_examples=80)
+def test_events_without_the_variable_of_per_are_in_every_stream(
+    pattern: PatternDeclaration, stream: Stream
+) -> None:
+    found = detected(pattern, stream)
+    assert sorted(found, key=repr) == sorted(expected(pattern, stream), key=repr)
+
+
+@given(pattern=unrestricted_declarations(), stream=streams(most=7))
+@settings(max_examples=100)
+def test_every_combination_counts(pattern: PatternDeclaration, stream: Stream) -> None:
+    found = detected(pattern, stream)
+    assert sorted(found, key=repr) == sorted(expected(pattern, stream), key=repr)
 
 
 def by_kernel(pattern: PatternDeclaration, stream: Stream) -> list[OracleMatch] | None:

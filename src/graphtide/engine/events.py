@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from graphtide.errors import GraphtideError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -130,6 +132,34 @@ def make_events(
     last = np.array(ends, np.int64)
     numbers = np.full(len(last), NO_NUMBER, np.int64)
     return EventBatch(rows, offsets, last - duration, last, numbers)
+
+
+def event_end(
+    time: int | None, start: int | None, end: int | None, duration: int
+) -> tuple[int | None, int]:
+    """The end of an event (None: now) and its duration, from what is given of them.
+
+    >>> event_end(None, 3, 8, 0), event_end(None, 3, None, 5), event_end(8, None, None, 5)
+    ((8, 5), (8, 5), (8, 5))
+    """
+    if time is not None and not (start is None and end is None):
+        raise GraphtideError(
+            "an event has a time, or a start and an end", hint="leave time= or start= and end= out"
+        )
+    last = time if end is None else end
+    if start is not None:
+        last = start + duration if last is None else last
+        if duration not in (0, last - start):
+            raise GraphtideError(
+                f"from {start} to {last} are {last - start} ticks, not {duration}",
+                hint="give two of start=, end= and duration=",
+            )
+        duration = last - start
+    if duration < 0:
+        raise GraphtideError(
+            f"an event cannot last for {duration} ticks", hint="it ends at its start, or later"
+        )
+    return last, duration
 
 
 def typed_events(

@@ -1,4 +1,4 @@
-"""Parse durations: `5` (ticks), `500ms`, `10s`, `2h`, `PT10S`."""
+"""Parse durations: `5` (ticks), `500ms`, `10s`, `2h`, `1w`, `PT10S`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Final
 
 from graphtide.errors import GraphtideError
 
-UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000,
+         "w": 604_800_000}  # fmt: skip
 """Milliseconds per unit."""
 
 _ISO: Final = re.compile(
@@ -66,6 +67,8 @@ def parse_duration(text: str) -> WrittenDuration | None:
     (WrittenDuration(amount=-7200000, in_time=True), None)
     >>> parse_duration("5"), parse_duration("PT1S").amount
     (WrittenDuration(amount=5, in_time=False), 1000)
+    >>> parse_duration("1w") == parse_duration("7d") == parse_duration("P1W")
+    True
     """
     match = _WRITTEN.fullmatch(text.strip())
     if match is None:

@@ -25,8 +25,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from graphtide.algebra.expressions import Var
-    from graphtide.lang.tide.ast import Context, Not
+    from graphtide.algebra.expressions import Expression, Var
+    from graphtide.lang.tide.ast import Context, Not, Skip
+    from graphtide.patterns.gather import Evaluator
     from graphtide.patterns.tokens import Event
 
 ANY: Final = 0
@@ -95,11 +96,15 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A transition between positions; see the module. `spare`: it only repeats a loop."""
+    """A transition between positions; see the module. `spare`: it only repeats a loop.
+
+    `greedy`: an event that can take it takes no other one.
+    """
 
     source: int
     target: int
     spare: bool = False
+    greedy: bool = False
     enters: tuple[int, ...] = ()
     crosses: tuple[int, ...] = ()
     leaves: tuple[int, ...] = ()
@@ -113,7 +118,8 @@ class Transition:
 class AutomatonPosition:
     """One event of the pattern, or one timer.
 
-    `final` lists the ways to accept here: each a tuple of (zone, least) that must have held.
+    `final` lists the ways to accept here: each a tuple of (zone, least) that must have held. An
+    event has to meet the `condition`; it is retained under the number `gathers`, if that is given.
     """
 
     number: int
@@ -122,6 +128,8 @@ class AutomatonPosition:
     zones: tuple[int, ...]
     final: tuple[Spans, ...]
     name: str
+    gathers: int | None = None
+    condition: Expression | None = None
 
     @property
     def surely_final(self) -> bool:
@@ -153,6 +161,23 @@ class Automaton:
     context: Context
     per: tuple[int, ...]
     types: tuple[str, ...] = field(default=())
+    skip: Skip = "NO SKIP"
+    computed: tuple[tuple[int, Expression], ...] = ()
+    """Slots of parameters with the expressions of their values."""
+    gathered: int = 0
+    """How many names of events are retained."""
+    evaluator: Evaluator | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether events that no instance consumes may drop instances."""
+        return self.context in ("IMMEDIATE", "STRICT")
+
+    @property
+    def gathers(self) -> bool:
+        """Whether events have conditions on others, or parameters are computed."""
+        denied = any(n.automaton.gathers for n in self.negations)
+        return denied or bool(self.computed) or any(p.condition for p in self.positions)
 
     def letters(self, *, negated: bool = True) -> list[Letter]:
         """All distinct letters, by default with those of NOT."""

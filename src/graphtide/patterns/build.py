@@ -14,12 +14,14 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.pattern_facts import MAX_POSITIONS, has_event, last_absence
 from graphtide.patterns.automaton import ANY, CONSTANT, SLOT, Argument, Letter, Zone
+from graphtide.patterns.gather import condition_text
 from graphtide.patterns.measure import Measure, only_timer
 from graphtide.plan.describe import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from graphtide.patterns.gather import EventNames
     from graphtide.rdf.terms import Term
 
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 class EdgeMark(NamedTuple):
     """A mark. `plain` is passable if no NOT is pending in the zone, `absent` if one is."""
 
-    kind: Literal["enter", "leave", "not", "spare", "plain", "absent"]
+    kind: Literal["enter", "leave", "not", "spare", "greedy", "plain", "absent"]
     number: int = 0
 
 
@@ -74,6 +76,7 @@ class SketchState:
     zones: tuple[int, ...]
     chain: Chain
     name: str
+    atom: tide.Atom | None = None
 
 
 @dataclass(slots=True)
@@ -102,6 +105,7 @@ class Sketch:
         zones: tuple[int, ...],
         name: str,
         timer: tuple[int, int] | None = None,
+        atom: tide.Atom | None = None,
     ) -> SketchState:
         """Add a place."""
         if len(self.places) >= MAX_POSITIONS:
@@ -109,7 +113,7 @@ class Sketch:
                 f"the pattern has more than {MAX_POSITIONS:,} positions",
                 hint="{n} is n copies, AND and ALL are every order of their parts: use fewer",
             )
-        made = SketchState(self.state(), self.state(), letter, timer, zones, chain, name)
+        made = SketchState(self.state(), self.state(), letter, timer, zones, chain, name, atom)
         self.places.append(made)
         return made
 
@@ -129,6 +133,7 @@ class SketchLink:
 
     target: int
     spare: bool = False
+    greedy: bool = False
     enters: tuple[tuple[int, int], ...] = ()
     leaves: tuple[int, ...] = ()
     nots: tuple[int, ...] = ()
@@ -140,7 +145,7 @@ def all_links(sketch: Sketch, states: Sequence[int], end: int) -> list[list[Sket
     >>> sketch = Sketch()
     >>> end = sketch.state()
     >>> all_links(sketch, [end], end)
-    [[SketchLink(target=-1, spare=False, enters=(), leaves=(), nots=())]]
+    [[SketchLink(target=-1, spare=False, greedy=False, enters=(), leaves=(), nots=())]]
     """
     place_of = {place.before: i for i, place in enumerate(sketch.places)}
     return [_links(sketch, state, end, place_of) for state in states]
@@ -178,6 +183,8 @@ def _marked(link: SketchLink, marks: tuple[EdgeMark, ...]) -> SketchLink | None:
         match kind:
             case "spare":
                 link = replace(link, spare=True)
+            case "greedy":
+                link = replace(link, greedy=True)
             case "not":
                 link = replace(link, nots=(*link.nots, number))
             case "enter":
@@ -281,7 +288,7 @@ def _placed(
         if i != moved and part.over(at) is None:
             others.append(_ways_on(part, at))
     around = (*place.chain, Beside(tuple(others)), *chain)
-    return sketch.place(place.letter, around, tuple(active), place.name)
+    return sketch.place(place.letter, around, tuple(active), place.name, atom=place.atom)
 
 
 def _ways_on(part: InterleavedPart, at: int) -> tuple[tuple[Chain, frozenset[int]], ...]:
@@ -300,8 +307,13 @@ class PositionNames:
     """Numbers of a pattern's event types, constants and variables (slots)."""
 
     def __init__(
-        self, types: Mapping[str, int], encode: Callable[[Term], int], tick_ms: int
+        self,
+        types: Mapping[str, int],
+        encode: Callable[[Term], int],
+        tick_ms: int,
+        events: EventNames | None = None,
     ) -> None:
+        self._events = events
         self.types = types
         self.encode = encode
         self.measure = Measure(tick_ms)
@@ -312,6 +324,11 @@ class PositionNames:
         if atom.event not in self.types:
             raise GraphtideError(f"there is no event {atom.event}")
         return Letter(self.types[atom.event], tuple(map(self._argument, atom.arguments)))
+
+    def gathers(self, atom: tide.Atom | None) -> int | None:
+        """The number under which an event is retained, if conditions or parameters refer to it."""
+        known = self._events is not None and atom is not None and bool(atom.alias)
+        return self._events.number(atom.alias) if known else None  # type: ignore[union-attr]
 
     def slot(self, variable: Var) -> int:
         """The slot of a variable."""
@@ -356,7 +373,8 @@ class Builder:
         """
         match node:
             case tide.Atom():
-                place = self.sketch.place(self.names.letter(node), chain, zones, atom_text(node))
+                letter, text = self.names.letter(node), atom_text(node)
+                place = self.sketch.place(letter, chain, zones, text, atom=node)
                 return place.before, place.after
             case tide.Not():
                 return self._joined(EdgeMark("not", self.nots.setdefault(node, len(self.nots))))
@@ -422,6 +440,7 @@ class Builder:
     def _repeat(self, node: tide.Repeat, chain: Chain, zones: tuple[int, ...]) -> Ends:
         """Copies; an optional copy can be skipped, the last one of `{+}` and `{*}` is a loop."""
         part, least, most = node.part, node.least, node.most
+        again = EdgeMark("greedy" if node.greedy else "spare")
         copies = max(least, 1) if most is None else most
         shortest = self.measure.shortest(part)
         start = end = self.sketch.state()
@@ -430,12 +449,13 @@ class Builder:
             rest = Rest(max(least - i, 0) * shortest, more and has_event(part))
             first, last = self.build(part, (rest, *chain), zones)
             after = self.sketch.state()
-            self.sketch.edge(end, first)
+            optional = i > max(least, 0 if node.greedy else 1)
+            self.sketch.edge(end, first, *([again] if optional else []))
             self.sketch.edge(last, after)
             if i > least:
                 self.sketch.edge(end, after)
             if most is None and i == copies:
-                self.sketch.edge(last, first, EdgeMark("spare"))
+                self.sketch.edge(last, first, again)
             end = after
         return start, end
 
@@ -492,4 +512,6 @@ def atom_text(atom: tide.Atom) -> str:
     'A(?x, _)'
     """
     arguments = ", ".join("_" if a is None else short(a) for a in atom.arguments)
-    return f"{atom.event}({arguments})" if arguments else atom.event
+    text = f"{atom.event}({arguments})" if arguments else atom.event
+    text += f" AS {atom.alias}" if atom.alias not in ("", atom.event) else ""
+    return f"{text} WHERE {condition_text(atom.condition)}" if atom.condition else text

@@ -6,13 +6,17 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.variables import mentioned
 from graphtide.lang.tide.ast import Atom, EventPattern, PatternDeclaration
+from graphtide.lang.tide.references import reference_of
 from graphtide.patterns import automaton as auto
 from graphtide.patterns import build
+from graphtide.patterns.gather import Evaluator, EventNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
 
 
@@ -145,8 +149,11 @@ def compile_pattern(
     types: Mapping[str, int],
     encode: Callable[[Term], int],
     tick_ms: int = 1000,
+    terms: TermDictionary | None = None,
 ) -> auto.Automaton:
     """The automaton of a checked pattern; `types` numbers the events, `encode` the constants.
+
+    With `terms` it can be run also if events have conditions, or parameters are computed.
 
     >>> from graphtide.lang.tide.ast import Follows
     >>> body = Follows((Atom("A", ()), Atom("B", ())))
@@ -155,23 +162,42 @@ def compile_pattern(
     >>> [(t.source, t.target) for ts in automaton.transitions for t in ts]
     [(0, 1), (1, 2)]
     """
-    names = build.PositionNames(types, encode, tick_ms)
+    events = EventNames(pattern)
+    names = build.PositionNames(types, encode, tick_ms, events)
     parameters = tuple(map(names.slot, pattern.parameters))
     per = tuple(map(names.slot, pattern.per))
     positions, transitions, zones, negations = _parts(pattern.body, names)
     ordered = tuple(sorted(types, key=lambda name: types[name]))
+    for variable in {v for _, e in pattern.computed for v in mentioned(e)}:
+        if reference_of(variable) is None:
+            names.slot(variable)
+    slots = tuple(names.slots)
+    evaluator = None if terms is None else Evaluator(events, slots, terms)
+    if evaluator is not None:
+        negations = tuple(_evaluated(negation, evaluator) for negation in negations)
     return auto.Automaton(
         name=pattern.name,
         positions=positions,
         transitions=transitions,
         zones=zones,
         negations=negations,
-        variables=tuple(names.slots),
+        variables=slots,
         parameters=parameters,
         context=pattern.context,
         per=per,
         types=ordered,
+        skip=pattern.skip,
+        computed=tuple((names.slot(v), expression) for v, expression in pattern.computed),
+        gathered=len(events.numbers),
+        evaluator=evaluator,
     )
+
+
+def _evaluated(negation: auto.Negation, evaluator: Evaluator) -> auto.Negation:
+    """A NOT whose conditions can be evaluated, too."""
+    inner = negation.automaton
+    deeper = tuple(_evaluated(each, evaluator) for each in inner.negations)
+    return replace(negation, automaton=replace(inner, evaluator=evaluator, negations=deeper))
 
 
 Parts = tuple[
@@ -188,11 +214,14 @@ def _parts(body: EventPattern, names: build.PositionNames) -> Parts:
     places = builder.sketch.places
     found = build.all_links(builder.sketch, [start, *(place.after for place in places)], end)
     transitions = tuple(
-        tuple(
-            t
-            for link in out
-            if link.target != build.END
-            for t in _transition(i, link, places, builder.zones)
+        _possessive(
+            [
+                t
+                for link in out
+                if link.target != build.END
+                for t in _transition(i, link, places, builder.zones)
+            ],
+            places,
         )
         for i, out in enumerate(found)
     )
@@ -204,14 +233,31 @@ def _parts(body: EventPattern, names: build.PositionNames) -> Parts:
             if link.target == build.END and not link.nots
         )
         position = auto.AutomatonPosition(
-            i + 1, place.letter, place.timer, place.zones, ends, place.name
-        )
+            i + 1, place.letter, place.timer, place.zones, ends, place.name,
+            names.gathers(place.atom), None if place.atom is None else place.atom.condition,
+        )  # fmt: skip
         positions.append(position)
     negations = tuple(
         auto.Negation(number, node, _only_letter(node.part, names), _inner(node.part, names))
         for node, number in builder.nots.items()
     )
     return tuple(positions), transitions, tuple(builder.zones), negations
+
+
+def _possessive(
+    out: list[auto.Transition], places: list[build.SketchState]
+) -> tuple[auto.Transition, ...]:
+    """Leave out what a greedy repetition takes from the transitions behind it.
+
+    Events that match letters which are not equal are left to `ConfigurationMover`.
+    """
+    taken = {places[t.target - 1].letter for t in out if t.greedy and not _condition(places, t)}
+    return tuple(t for t in out if t.greedy or places[t.target - 1].letter not in taken)
+
+
+def _condition(places: list[build.SketchState], transition: auto.Transition) -> bool:
+    atom = places[transition.target - 1].atom
+    return atom is not None and atom.condition is not None
 
 
 def _inner(body: EventPattern, names: build.PositionNames) -> auto.Automaton:
@@ -221,7 +267,8 @@ def _inner(body: EventPattern, names: build.PositionNames) -> auto.Automaton:
 
 
 def _only_letter(node: EventPattern, names: build.PositionNames) -> auto.Letter | None:
-    return names.letter(node) if isinstance(node, Atom) else None
+    plain = isinstance(node, Atom) and node.condition is None
+    return names.letter(node) if plain else None  # type: ignore[arg-type]
 
 
 def _transition(
@@ -242,6 +289,7 @@ def _transition(
             source=source,
             target=link.target + 1,
             spare=link.spare,
+            greedy=link.greedy,
             enters=enters,
             crosses=crosses,
             leaves=link.leaves,

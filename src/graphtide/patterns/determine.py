@@ -75,6 +75,10 @@ def determine(automaton: Automaton) -> Deterministic:
     reasons = [reason for found in ambiguous.values() for reason in found]
     if any(n.letter is None for n in automaton.negations):
         reasons.append("NOT of a pattern of several events")
+    if automaton.gathers:
+        reasons.append("conditions between events, or computed parameters")
+    if automaton.context == "UNRESTRICTED":
+        reasons.append("an event goes to all instances that it advances")
     if not whole:
         reasons.append(f"more than {MAX_STATES:,} states")
     return Deterministic(

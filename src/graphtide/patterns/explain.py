@@ -11,6 +11,7 @@ from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.format import PatternText, absent, chain, event, interleaved
 from graphtide.patterns.build import atom_text
 from graphtide.patterns.determine import determine
+from graphtide.patterns.gather import condition_text
 from graphtide.patterns.measure import lifetime
 from graphtide.patterns.tables import key_of
 from graphtide.plan.describe import names
@@ -49,9 +50,10 @@ def pattern_text(node: tide.EventPattern) -> PatternText:
             return chain("AND", *map(pattern_text, parts))
         case tide.Interleaved(parts):
             return interleaved(*map(pattern_text, parts))
-        case tide.Repeat(part, least, most):
-            often = ("{*}" if least == 0 else "{+}") if most is None else f"{{{most}}}"
-            return pattern_text(part).suffixed(often)
+        case tide.Repeat(part, least, most, greedy):
+            many = {(0, None): "{*}", (1, None): "{+}", (0, 1): "?", (most, most): f"{{{most}}}"}
+            often = many.get((least, most), f"{{{least},{'' if most is None else most}}}")
+            return pattern_text(part).suffixed(often + (" GREEDY" if greedy else ""))
         case tide.Not(part):
             return absent(pattern_text(part))
         case tide.Within(part, length):
@@ -73,6 +75,7 @@ def facts(automaton: Automaton) -> list[str]:
     """What holds for the whole pattern: context, PER, key, life of a token, memory."""
     per = [automaton.variables[slot] for slot in automaton.per]
     each = f", for each {names(per)} by itself" if per else ""
+    each = f", {automaton.skip}{each}" if automaton.context == "UNRESTRICTED" else each
     reasons = determine(automaton).why_not
     form = f"tokens may be in several states: {'; '.join(reasons)}" if reasons else ""
     return [
@@ -85,9 +88,11 @@ def facts(automaton: Automaton) -> list[str]:
 
 def _division(automaton: Automaton) -> str:
     """By what the events of a pattern can be divided among cells."""
-    if automaton.context != "CHRONICLE" and not automaton.per:
+    if automaton.noisy and not automaton.per:
         return "every event may be noise: on Spark it runs in one partition"
     key = [automaton.variables[slot] for slot in key_of(automaton)[0]]
+    if automaton.skip != "NO SKIP" and not key:
+        return f"{automaton.skip} is about all instances: on Spark it runs in one partition"
     if not key:
         return "no value is shared by all events: on Spark it runs in one partition"
     return f"all events share {names(key)}: on Spark it is divided by that"
@@ -99,6 +104,9 @@ def _memory(automaton: Automaton, each: str) -> list[str]:
     lives = f"a token lives {ticks} at most" if life.ticks < inf else "a token may live for ever"
     if automaton.context == "STRICT":
         return [lives, f"memory: one token{each}"]
+    if automaton.context == "UNRESTRICTED":
+        of = f"those of {ticks}" if life.ticks < inf else "all events"
+        return [lives, f"memory: a token for each combination of {of} that can begin a match"]
     if life.ticks < inf:
         return [lives, f"memory: a token for each event of the last {ticks} that can begin one"]
     until = ", unless noise drops it" if automaton.context == "IMMEDIATE" else ""
@@ -120,8 +128,10 @@ def transition_text(automaton: Automaton, transition: Transition) -> str:
     """What a transition waits for, and on what terms."""
     target = automaton.positions[transition.target]
     parts = [target.name] if target.timer is None else [_timer_text(automaton, transition)]
-    if transition.spare:
+    if transition.spare or (transition.greedy and transition.source >= transition.target):
         parts.append("again")
+    if transition.greedy:
+        parts.append("greedy")
     for zone in transition.crosses:
         most = automaton.zones[zone].most
         if most is not None and (target.timer is None or target.timer[0] != zone):
@@ -192,7 +202,11 @@ def explain_pattern(
 
 def _title(automaton: Automaton) -> str:
     parameters = names(automaton.variables[slot] for slot in automaton.parameters)
-    return f"PATTERN {automaton.name}, parameters {parameters}"
+    computed = "".join(
+        f", {automaton.variables[slot]} is {condition_text(expression)}"
+        for slot, expression in automaton.computed
+    )
+    return f"PATTERN {automaton.name}, parameters {parameters}{computed}"
 
 
 def _edges(automaton: Automaton) -> list[DrawnEdge]:

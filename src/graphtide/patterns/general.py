@@ -93,6 +93,9 @@ def event_arrays(rows: Sequence[Event], number: int) -> tuple[Longs, Ints, Longs
 
 Key = tuple[int, ...]
 
+MAX_INSTANCES = 1_000_000
+"""Most instances of a pattern in UNRESTRICTED, of each value of PER."""
+
 Ways = list[Event]
 """The rows of one occurrence of an event."""
 
@@ -105,21 +108,29 @@ OnDrop = Callable[[Token, tuple[int, ...], int, str], None]
 """Takes a token that is dropped, the values of its variables, the time and the reason."""
 
 
+def _by_events(token: Token) -> list[int]:
+    return token.used
+
+
 class KeyedStreams:
-    """The keys of events by PER: each key has a stream of its own; without PER there is one."""
+    """The keys of events by PER: each key has a stream of its own; without PER there is one.
+
+    An event without all variables of PER is in every stream with whose key it agrees.
+    """
 
     def __init__(self, automaton: Automaton) -> None:
         self.per = automaton.per
         self.arity: dict[int, int] = {}
         self._columns: dict[int, list[tuple[int, ...]]] = {}
-        self._everywhere: set[int] = set()
+        self._shared: dict[int, list[tuple[int | None, ...]]] = {}
         for letter in automaton.letters():
             self.arity[letter.type] = len(letter.arguments)
             columns = self._columns_of(letter)
-            if columns is None:
-                self._everywhere.add(letter.type)
-            elif columns not in self._columns.setdefault(letter.type, []):
-                self._columns[letter.type].append(columns)
+            whole = tuple(column for column in columns if column is not None)
+            if len(whole) < len(columns):
+                self._shared.setdefault(letter.type, []).append(columns)
+            elif whole not in self._columns.setdefault(letter.type, []):
+                self._columns[letter.type].append(whole)
 
     def keys(self, ways: Sequence[Event]) -> list[Key]:
         """The keys of an event."""
@@ -133,14 +144,22 @@ class KeyedStreams:
             )
         )
 
-    def everywhere(self, ways: Sequence[Event]) -> bool:
-        """Whether a NOT without the variables of PER reads an event."""
-        return any(event.type in self._everywhere for event in ways)
+    def in_stream(self, ways: Sequence[Event], key: Key) -> bool:
+        """Whether an event is in the stream of a key."""
+        return key in self.keys(ways) or any(
+            all(at is None or event.values[at] == own for at, own in zip(columns, key, strict=True))
+            for event in ways
+            for columns in self._shared.get(event.type, [])
+        )
 
-    def _columns_of(self, letter: Letter) -> tuple[int, ...] | None:
-        """The arguments that are the variables of PER; None if one of them is missing."""
+    def is_shared(self, ways: Sequence[Event]) -> bool:
+        """Whether an event may be in the streams of keys that it does not name."""
+        return any(event.type in self._shared for event in ways)
+
+    def _columns_of(self, letter: Letter) -> tuple[int | None, ...]:
+        """The arguments that are the variables of PER; None where one is missing."""
         first = {n: i for i, (kind, n) in reversed([*enumerate(letter.arguments)]) if kind == SLOT}
-        return tuple(first[slot] for slot in self.per) if first.keys() >= set(self.per) else None
+        return tuple(first.get(slot) for slot in self.per)
 
 
 class SavedDetector(NamedTuple):
@@ -211,13 +230,14 @@ class Detector:
         matches = self.advance(time)
         self.events = number + 1
         every = [event for ways in occurrences for event in ways]
-        keys = self._streams.keys(every)
+        streams = self._streams
+        keys = streams.keys(every)
+        if streams.is_shared(every):
+            keys += [key for key in self._tokens if key not in keys]
         for key in keys:
-            own = [ways for ways in occurrences if key in self._streams.keys(ways)]
-            matches += self._offer(own, time, number, key)
-        if self._streams.everywhere(every):
-            for key in [key for key in self._tokens if key not in keys]:
-                self._missed(key, every, time, ())
+            own = [ways for ways in occurrences if streams.in_stream(ways, key)]
+            if own:
+                matches += self._offer(own, time, number, key)
         return matches
 
     def advance(self, to: int) -> list[PatternMatch]:
@@ -317,6 +337,8 @@ class Detector:
         self, occurrences: list[Ways], time: int, number: int, key: Key
     ) -> list[PatternMatch]:
         """The three steps of the contexts, for one key of PER."""
+        if self.automaton.context == "UNRESTRICTED":
+            return self._offer_all(occurrences, time, number, key)
         matches: list[PatternMatch] = []
         movers: list[Token] = []
         context, had_tokens = self.automaton.context, key in self._tokens
@@ -325,13 +347,37 @@ class Detector:
             if mover is not None:
                 movers.append(mover)
                 matches += self._after(mover, time)
-        noise = not movers and context != "CHRONICLE"
+        noise = not movers and self.automaton.noisy
         every = [event for ways in occurrences for event in ways]
         self._missed(key, every, time, movers, noise=noise)
         if noise and context == "STRICT" and had_tokens and key not in self._tokens:
             born = next(filter(None, (self._begin(w, number, key) for w in occurrences)), None)
             matches += [] if born is None else self._after(born, time)
         return matches
+
+    def _offer_all(
+        self, occurrences: list[Ways], time: int, number: int, key: Key
+    ) -> list[PatternMatch]:
+        """Every instance that can consume an event does so in a copy, and stays without it, too."""
+        copies: list[Token] = []
+        for ways in occurrences:
+            for token in list(self._tokens.get(key, ())):
+                uses = token.uses(self.reader, ways)
+                if uses:
+                    copies.append(Token(0, token.start, key, [*token.used], []))
+                    copies[-1].take(self.reader, uses, time, number)
+            born = self._new(ways, number, key)
+            copies += [] if born is None else [born]
+        self._missed(key, [event for ways in occurrences for event in ways], time, ())
+        for copy in copies:
+            copy.order, self._born = self._born, self._born + 1
+            self._tokens.setdefault(key, []).append(copy)
+        if len(self._tokens.get(key, ())) > MAX_INSTANCES:
+            raise GraphtideError(
+                f"the pattern {self.automaton.name} has more than {MAX_INSTANCES:,} instances",
+                hint="in UNRESTRICTED every combination counts: add WITHIN, PER or SKIP PAST LAST",
+            )
+        return [one for copy in sorted(copies, key=_by_events) for one in self._after(copy, time)]
 
     def _consume(self, ways: Ways, number: int, key: Key, movers: Sequence[Token]) -> Token | None:
         """The token that consumes an occurrence, if any; none consumes an event twice."""
@@ -351,14 +397,19 @@ class Detector:
 
     def _begin(self, ways: Ways, number: int, key: Key) -> Token | None:
         """A new token, if a trace of this key can begin with an occurrence."""
+        token = self._new(ways, number, key)
+        if token is not None:
+            token.order, self._born = self._born, self._born + 1
+            self._tokens.setdefault(key, []).append(token)
+        return token
+
+    def _new(self, ways: Ways, number: int, key: Key) -> Token | None:
         nothing = self.reader.start((0,) * len(self.automaton.variables))
         uses = [u for u in self.reader.use(nothing, ways) if self._belongs(u.after, key)]
         if not uses:
             return None
-        token = Token(self._born, ways[0].time, key, [], [])
-        self._born += 1
+        token = Token(0, ways[0].time, key, [], [])
         token.take(self.reader, uses, ways[0].time, number)
-        self._tokens.setdefault(key, []).append(token)
         return token
 
     def _belongs(self, at: Configuration | None, key: Key) -> bool:
@@ -391,19 +442,41 @@ class Detector:
 
         If its configurations give the parameters different values, each is a match.
         """
+        skips = self.automaton.skip != "NO SKIP"
+        if skips and token not in self._tokens.get(token.key, ()):
+            return []  # another match has ended it
         ends = token.ends(self.reader)
         if ends:
             self._drop(token)
+            self._skip(token)
         elif not token.configurations:
             self._drop(token, time, "an event came too early for HOLDS FOR", self._before)
         else:
             self._schedule(token)
         parameters = self.automaton.parameters
-        rows = {tuple(end.values[slot] for slot in parameters) for end in ends}
+        rows = {tuple(values[slot] for slot in parameters) for values in map(self._computed, ends)}
         return [
             PatternMatch(row, time, token.start, tuple(token.used))
             for row in sorted(rows, key=self._rank)
         ]
+
+    def _skip(self, complete: Token) -> None:
+        """Drop the instances that a match ends: SKIP TO NEXT or SKIP PAST LAST."""
+        if self.automaton.skip == "NO SKIP":
+            return
+        for token in list(self._tokens.get(complete.key, ())):
+            if self.automaton.skip == "SKIP PAST LAST" or token.used[0] == complete.used[0]:
+                self._drop(
+                    token, token.start, f"another match was complete ({self.automaton.skip})"
+                )
+
+    def _computed(self, end: Configuration) -> Sequence[int]:
+        """The values of a configuration that accepts, with those that are computed from it."""
+        evaluator, computed = self.automaton.evaluator, self.automaton.computed
+        if not computed or evaluator is None:
+            return end.values
+        more = {slot: evaluator.value(e, end.values, end.gathered) for slot, e in computed}
+        return [more.get(slot, value) for slot, value in enumerate(end.values)]
 
     def _schedule(self, token: Token) -> None:
         """Queue the next timer and the deadline of a token; outdated entries do no harm."""

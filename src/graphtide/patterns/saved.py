@@ -9,6 +9,7 @@ import numpy as np
 
 from graphtide.kernel.tokens.token_table import SavedTokens
 from graphtide.patterns.detector import AnyDetector, KernelDetector
+from graphtide.patterns.gather import GatheredEvent
 from graphtide.patterns.general import SavedDetector
 from graphtide.patterns.tokens import Configuration, Token
 
@@ -96,11 +97,16 @@ def _made_token(state: list[Any], numbered: Numbered) -> Token:
 def _configuration(at: Configuration, numbered: Numbered) -> list[Any]:
     runs = [[n, sorted((_configuration(c, numbered) for c in run), key=repr)] for n, run in at.runs]
     sets = sorted(at.violated), runs, sorted(at.fired)
-    return [at.position, numbered(at.values), at.entries, at.last, *sets, at.noisy]
+    gathered = [[[numbered(e.values), e.time] for e in events] for events in at.gathered]
+    return [at.position, numbered(at.values), at.entries, at.last, *sets, at.noisy, gathered]
 
 
 def _made_configuration(state: list[Any], numbered: Numbered) -> Configuration:
-    position, values, entries, last, violated, runs, fired, noisy = state
+    position, values, entries, last, violated, runs, fired, noisy, *more = state
     inner = tuple((n, frozenset(_made_configuration(c, numbered) for c in run)) for n, run in runs)
     sets = frozenset(violated), inner, frozenset(fired)
-    return Configuration(position, numbered(values), tuple(entries), last, *sets, noisy)
+    gathered = tuple(
+        tuple(GatheredEvent(numbered(values), time) for values, time in events)
+        for events in (more[0] if more else ())
+    )
+    return Configuration(position, numbered(values), tuple(entries), last, *sets, noisy, gathered)

@@ -294,7 +294,7 @@ def key_of(automaton: Automaton) -> tuple[tuple[int, ...], Ints]:
     """
     letters = automaton.letters()
     shared = set.intersection(*({n for k, n in a.arguments if k == SLOT} for a in letters))
-    if automaton.per and automaton.context != "CHRONICLE":
+    if automaton.skip != "NO SKIP" or (automaton.per and automaton.noisy):
         shared &= set(automaton.per)
     found: dict[int, Ints] = {}
     for slot in sorted(shared):

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from graphtide.patterns.gather import Gathered, GatheredEvent
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -27,7 +29,8 @@ class Configuration:
     `entries` are the times at which zones began (None: not active), `last` is the time of the
     position. `violated` are the NOTs that were violated since, `runs` the partial matches of
     composite NOTs, `fired` the timer positions that it was copied to. `noisy`: there was noise
-    since, in a context that allows it only where a NOT applies.
+    since, in a context that allows it only where a NOT applies. `gathered` are the events that
+    conditions and computed parameters refer to.
     """
 
     position: int
@@ -38,6 +41,7 @@ class Configuration:
     runs: tuple[tuple[int, frozenset[Configuration]], ...] = ()
     fired: frozenset[int] = frozenset()
     noisy: bool = False
+    gathered: Gathered = ()
 
 
 class Used(NamedTuple):
@@ -58,21 +62,43 @@ class ConfigurationMover:
             r.timed for r in self.inner.values()
         )
 
-    def start(self, values: tuple[int, ...]) -> Configuration:
+    def start(self, values: tuple[int, ...], gathered: Gathered = ()) -> Configuration:
         """The initial configuration; `values` are the slots that are bound already."""
-        return Configuration(0, values, (None,) * len(self.automaton.zones), 0)
+        start = gathered or ((),) * self.automaton.gathered
+        return Configuration(0, values, (None,) * len(self.automaton.zones), 0, gathered=start)
 
     def use(self, at: Configuration, ways: Sequence[Event]) -> Iterator[Used]:
         """All ways to consume an event, which may be of several types."""
-        for transition in self.open(at):
-            letter = self.automaton.positions[transition.target].letter
-            if letter is None:
-                continue
-            for event in ways:
-                values = letter.match(event, at.values)
-                if values is not None and event.time <= self._latest(at, transition):
-                    after = self._moved(at, transition, values, event.time)
-                    yield Used(after, transition.spare)
+        used = [
+            (transition, event, found)
+            for transition in self.open(at)
+            for event in ways
+            if (found := self._taken(at, transition, event)) is not None
+        ]
+        greedy = [event for transition, event, _ in used if transition.greedy]
+        for transition, event, (values, gathered) in used:
+            if transition.greedy or not greedy:
+                after = self._moved(at, transition, values, event.time, gathered)
+                yield Used(after, transition.spare)
+
+    def _taken(
+        self, at: Configuration, transition: Transition, event: Event
+    ) -> tuple[tuple[int, ...], Gathered] | None:
+        """The slots and gathered events after an event; None if the transition cannot take it."""
+        position = self.automaton.positions[transition.target]
+        values = None if position.letter is None else position.letter.match(event, at.values)
+        if values is None or event.time > self._latest(at, transition):
+            return None
+        gathered = at.gathered
+        if position.gathers is not None:
+            own = (*gathered[position.gathers], GatheredEvent(event.values, event.time))
+            gathered = (*gathered[: position.gathers], own, *gathered[position.gathers + 1 :])
+        if position.condition is not None:
+            evaluator = self.automaton.evaluator
+            assert evaluator is not None  # noqa: S101 - who runs such a pattern gives terms
+            if not evaluator.holds(position.condition, values, gathered):
+                return None
+        return values, gathered
 
     def open(self, at: Configuration) -> Iterator[Transition]:
         """The transitions that are not blocked."""
@@ -99,7 +125,7 @@ class ConfigurationMover:
                 seen = any(letter.match(event, at.values) is not None for event in ways)
             else:
                 run = runs.get(number, frozenset())
-                after = self.inner[number].run(run, ways, time, at.values)
+                after = self.inner[number].run(run, ways, time, at)
                 seen, runs[number] = after is None, after or frozenset()
             if seen:
                 violated.add(number)
@@ -112,11 +138,11 @@ class ConfigurationMover:
         run: frozenset[Configuration],
         ways: Sequence[Event],
         time: int,
-        values: tuple[int, ...],
+        outer: Configuration,
     ) -> frozenset[Configuration] | None:
         """All partial matches of a NOT after one more event; None if one of them is complete."""
         after: set[Configuration] = set()
-        for at in (*run, self.start(values)):
+        for at in (*run, self.start(outer.values, outer.gathered)):
             for used in self.use(at, ways):
                 if used.after is not None and self.final(used.after):
                     return None
@@ -145,7 +171,7 @@ class ConfigurationMover:
         self, at: Configuration, transition: Transition, end: int
     ) -> tuple[Configuration | None, Configuration | None]:
         """Fire a timer: the configuration after it, and the one that ignores it (if any)."""
-        after = self._moved(at, transition, at.values, end)
+        after = self._moved(at, transition, at.values, end, at.gathered)
         rest = replace(at, fired=at.fired | {transition.target})
         return after, rest if self.deadline(rest) >= end else None
 
@@ -193,7 +219,12 @@ class ConfigurationMover:
         return after if deadline > -inf and (time is None or deadline >= time) else None
 
     def _moved(
-        self, at: Configuration, by: Transition, values: tuple[int, ...], time: int
+        self,
+        at: Configuration,
+        by: Transition,
+        values: tuple[int, ...],
+        time: int,
+        gathered: Gathered,
     ) -> Configuration | None:
         """The configuration at the target; None if a HOLDS FOR ends there too early."""
         entries = list(at.entries)
@@ -202,7 +233,7 @@ class ConfigurationMover:
         timer = self.automaton.positions[by.target].timer
         for zone in by.enters:
             entries[zone] = time if timer is None else at.last
-        after = Configuration(by.target, values, tuple(entries), time)
+        after = Configuration(by.target, values, tuple(entries), time, gathered=gathered)
         return after if _have_held(after, by.early, time) else None
 
     def _end(self, at: Configuration, transition: Transition) -> int | None:
@@ -302,6 +333,7 @@ class Token:
         while ahead:
             at = ahead.pop()
             yield at.values
+            yield from (event.values for events in at.gathered for event in events)
             ahead += [inner for _, run in at.runs for inner in run]
 
     def forward(self, uses: list[Used]) -> bool:

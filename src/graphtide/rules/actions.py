@@ -15,7 +15,10 @@ from graphtide.engine.ingest import Ids, quad_ids
 from graphtide.errors import ActionError
 from graphtide.functions.templates import blank_label, fill_template
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
+from graphtide.lang.tide.references import EventReference, references_in
 from graphtide.rdf.kinds import BLANK, IRI
+from graphtide.rules.compile import times_in
+from graphtide.rules.temporal import Span, time_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,6 +133,7 @@ class Updates:
 
     def __init__(self, rule: RuleDeclaration, terms: TermDictionary) -> None:
         self._terms = terms
+        self._times = times_in(rule)
         self._actions = [
             (number, action, self._quads(action.template))
             for number, action in enumerate(rule.actions)
@@ -137,13 +141,13 @@ class Updates:
         ]
 
     def _quads(self, template: tuple[TriplePattern, ...]) -> list[Quad] | None:
-        """A template in ids; None if it makes blank nodes, which are named by terms."""
+        """A template in ids; None if it has blank nodes or times, which are made of terms."""
         quads: list[Quad] = []
         for triple in template:
             parts = [triple.subject, triple.predicate, triple.object]
             if not isinstance(triple.graph, DefaultGraph):
                 parts.append(triple.graph)  # type: ignore[arg-type] # a template names one graph
-            if any(isinstance(part, BlankNode) for part in parts):
+            if any(isinstance(part, BlankNode) for part in parts) or references_in(parts):
                 return None
             s, p, o, *g = (p if isinstance(p, Var) else self._terms.encode(p) for p in parts)
             quads.append((s, p, o, g[0] if g else None))
@@ -157,7 +161,8 @@ class Updates:
             there = isinstance(action, Insert)
             if quads is None:
                 scope = action_scope(pending.rule, pending.number, number)
-                for filled in fill_template(action.template, pending.firing().row, scope=scope):
+                row = timed_row(pending.firing(), self._times)
+                for filled in fill_template(action.template, row, scope=scope):
                     wanted[quad_ids(self._terms, *filled)] = there
                 continue
             for quad in quads:
@@ -200,6 +205,7 @@ class Actions:
         self._policy = policy
         self._terms = terms
         self._updates = Updates(rule, terms)
+        self._times = times_in(rule)
         self._calls = [
             (number, each)
             for number, each in enumerate(rule.actions)
@@ -235,7 +241,7 @@ class Actions:
 
     def _try(self, pending: PendingFiring) -> None:
         firing = pending.firing() if self._looks else None
-        row = {} if firing is None else firing.row
+        row = {} if firing is None else timed_row(firing, self._times)
         for number, action in self._calls:
             given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
             self._call(action.function, given, f"{pending.number}-{number}")
@@ -261,6 +267,14 @@ class Actions:
         """Publish an event to the rules at once, and to the stream when the cascade is done."""
         self._engine.emit(triples)
         self._effects.emit(stream, triples)
+
+
+def timed_row(firing: Firing, times: tuple[EventReference, ...]) -> dict[Var, Term]:
+    """The values of a firing by variable, with the times that its actions use."""
+    if not times:
+        return firing.row
+    spans = {name: Span(*span) for name, span in firing.events.items()}
+    return {**firing.row, **time_values(times, spans, firing.time)}
 
 
 def takes_id(function: Callable[..., object]) -> bool:

@@ -10,8 +10,10 @@ from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import GraphNames, Path, SelectQuery, TriplePattern
 from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.traverse import parts
+from graphtide.algebra.variables import mentioned, pattern_variables
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.pattern_facts import walk
+from graphtide.lang.tide.references import EventReference, references_in
 from graphtide.rules.model import EventCondition, EventType, Rule
 from graphtide.rules.temporal import AllTests, AnyTest, ExpressionTest, NotTest, Temporal, Test
 
@@ -74,7 +76,7 @@ class Compiler:
                 ticks = tuple(number.ticks(self._tick_ms) for number in numbers)
                 return Temporal(operator, this, other, ticks)
             case tide.ValueTest(expression):
-                return ExpressionTest(expression)
+                return ExpressionTest(expression, tuple(references_in(mentioned(expression))))
             case tide.Combined("AND", parts):
                 return AllTests(tuple(self.test(part) for part in parts))
             case tide.Combined("OR", parts):
@@ -111,11 +113,25 @@ Reads = tuple["Var | Term | None", "Var | Term | None", "Var | Term | None"]
 def only_inserts(rule: tide.RuleDeclaration, queries: Iterable[SelectQuery]) -> bool:
     """Whether a rule does nothing but insert what none of some queries can match."""
     inserts = [action for action in rule.actions if isinstance(action, tide.Insert)]
-    if len(inserts) < len(rule.actions):
+    if len(inserts) < len(rule.actions) or times_in(rule):
         return False
     written = [triple for insert in inserts for triple in insert.template]
     reads = [read for query in queries for read in _reads(query.root)]
     return not any(_meet(triple, read) for triple in written for read in reads)
+
+
+def times_in(rule: tide.RuleDeclaration) -> tuple[EventReference, ...]:
+    """The times that the actions of a rule use."""
+    found: list[EventReference] = []
+    for action in rule.actions:
+        match action:
+            case tide.Insert(template) | tide.Delete(template) | tide.Emit(_, template):
+                found += references_in(v for triple in template for v in pattern_variables(triple))
+            case tide.CallFunction(_, arguments):
+                found += references_in(arguments)
+            case tide.Retract():
+                pass
+    return tuple(dict.fromkeys(found))
 
 
 def why_one_by_one(rule: tide.RuleDeclaration, queries: Iterable[SelectQuery]) -> str | None:
@@ -129,7 +145,8 @@ def why_one_by_one(rule: tide.RuleDeclaration, queries: Iterable[SelectQuery]) -
         tide.Retract: "RETRACT",
     }
     found = dict.fromkeys(words[type(a)] for a in rule.actions if type(a) in words)
-    return ", ".join(found) or "INSERT of what rules read"
+    times = [each.function for each in times_in(rule)][:1]
+    return ", ".join([*found, *times]) or "INSERT of what rules read"
 
 
 def _reads(part: object) -> Iterator[Reads]:

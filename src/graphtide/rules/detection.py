@@ -79,7 +79,7 @@ class PatternRunner:
         self._retracts = retracts
         self.detector = detector
         self.total = 0
-        self.reads_all = automaton.context != "CHRONICLE" and not automaton.per
+        self.reads_all = automaton.noisy and not automaton.per
         """Whether any event may be noise."""
         self._history = TokenHistory(detector, retracts=retracts)
         self._arranger = RowArranger(automaton)
@@ -242,7 +242,7 @@ class Detection:
         self.patterns = {
             pattern.name: PatternRunner(
                 make_detector(
-                    compile_pattern(pattern, numbers, terms.encode, tick_ms), self._texts
+                    compile_pattern(pattern, numbers, terms.encode, tick_ms, terms), self._texts
                 ),
                 complex_types[pattern.name],
                 self._texts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from graphtide.engine.events import make_events
+from graphtide.engine.events import event_end, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.engine.query_host import DroppedToken
@@ -389,15 +389,19 @@ class RunningProgram:
         triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
         *,
         time: int | None = None,
+        start: int | None = None,
+        end: int | None = None,
         duration: int = 0,
     ) -> None:
-        """Publish a graph event to this program only, by default at the current time.
+        """Publish a graph event to this program only; its times are as in `LiveGraph.publish`.
 
         Where nobody could tell, it waits until somebody looks: many are then taken in at once.
         """
         graph = self._connection
         # Triples that are computed on the way may use the graph: they are taken before any id is.
         listed = list(triples)
+        if start is not None or end is not None or duration:
+            time, duration = event_end(time, start, end, duration)
         if not duration and graph.defer(listed, time):
             return
         ids = [quad_ids(graph.terms, s, p, o, None)[:3] for s, p, o in listed]

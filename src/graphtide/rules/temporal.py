@@ -10,16 +10,20 @@ from dataclasses import dataclass
 from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Final, assert_never
 
+from pyoxigraph import Literal
+
 from graphtide.errors import ExpressionError, GraphtideError
 from graphtide.functions.evaluate import evaluate
 from graphtide.functions.values import effective_boolean
 from graphtide.rules.kernel.layout import ALL_OF, ANY_OF, ATOM, FOREVER, NONE_OF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from graphtide.algebra.expressions import Expression
+    from graphtide.algebra.expressions import Expression, Var
     from graphtide.functions.logic import Row
+    from graphtide.lang.tide.references import EventReference
+    from graphtide.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +241,10 @@ class NotTest:
 
 @dataclass(frozen=True, slots=True)
 class ExpressionTest:
-    """A SPARQL expression over the values of a match; an error counts as false."""
+    """A SPARQL expression over the values and times of a match; an error counts as false."""
 
     expression: Expression
+    times: tuple[EventReference, ...] = ()
 
 
 Test = Temporal | AllTests | AnyTest | NotTest | ExpressionTest
@@ -263,8 +268,8 @@ def holds(test: Test, spans: Mapping[str, Span], values: Row | None = None) -> b
             return any(holds(each, spans, values) for each in tests)
         case NotTest(inner):
             return not holds(inner, spans, values)
-        case ExpressionTest(expression):
-            return is_true(expression, values or {})
+        case ExpressionTest(expression, times):
+            return is_true(expression, {**(values or {}), **time_values(times, spans)})
         case _:
             assert_never(test)
 
@@ -297,10 +302,33 @@ def named(test: Test) -> set[str]:
             return {name for each in tests for name in named(each)}
         case NotTest(inner):
             return named(inner)
-        case ExpressionTest():
-            return set()
+        case ExpressionTest(_, times):
+            return {reference.event for reference in times if reference.event}
         case _:
             assert_never(test)
+
+
+def time_values(
+    references: Iterable[EventReference], spans: Mapping[str, Span], time: int | None = None
+) -> dict[Var, Term]:
+    """The ticks that references to times stand for, in a match that fires at a time.
+
+    >>> from graphtide.lang.tide.references import EventReference
+    >>> asked = [EventReference("STARTOF", "a"), EventReference("TIMEOF", "")]
+    >>> found = time_values(asked, {"a": Span(3, 5), "b": Span(4, 4)})
+    >>> [(variable.name, tick.value) for variable, tick in found.items()]
+    [('STARTOF·a', '3'), ('TIMEOF·', '5')]
+    """
+    return {r.variable: Literal(_tick(r, spans, time)) for r in references}
+
+
+def _tick(reference: EventReference, spans: Mapping[str, Span], time: int | None) -> int:
+    asked = [spans[reference.event]] if reference.event else list(spans.values())
+    if reference.function == "STARTOF":
+        return min(span.start for span in asked)
+    if not reference.event and time is not None:
+        return time
+    return max(span.end for span in asked)
 
 
 # --- Temporal tests as programs for compiled loops.

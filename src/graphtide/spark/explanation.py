@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import DefaultGraph, Path
+from graphtide.lang.tide.ast import NOISY
 from graphtide.lang.tide.program import Program
 from graphtide.plan.build import build_plan
 from graphtide.plan.describe import describe, names, patterns_text
@@ -201,7 +202,7 @@ def _stages(query: PartitionQuery) -> str:
 def _patterns(spec: ProgramSpec) -> Iterator[str]:
     for pattern, key in zip(spec.source.patterns, spec.pattern_keys, strict=True):
         why = "no parameter is in all of its events"
-        if pattern.context != "CHRONICLE" and not pattern.per:
+        if pattern.context in NOISY and not pattern.per:
             why = f"all events may be noise (CONTEXT {pattern.context} without PER)"
         yield f"PATTERN {pattern.name}: {_key_text(key, why, spec.partitions)}"
 

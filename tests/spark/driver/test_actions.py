@@ -174,3 +174,27 @@ def test_late_events_are_set_aside():
     running.batch([[watermark(20)]])
     assert [time for _, time, *_ in running.firings] == [3, 5]
     assert running.rejected == []
+
+
+TIMES = """
+EVENT A(?x) AS { ?x :a ?y }
+EVENT B(?x) AS { ?x :b ?y }
+RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) WHERE FILTER (TIMEOF(b) - TIMEOF(a) >= 2)
+THEN INSERT { ?x :from TIMEOF(a) ; :to TIMEOF() }
+RULE S WHEN FACT { ?x :from ?t } THEN INSERT { ?x :seen ?t }
+QUERY All AS SELECT ?s ?p ?o { ?s ?p ?o }
+"""
+
+
+def test_times_of_events_in_tests_and_templates(tmp_path):
+    steps = [(1, 0, "a"), (2, 1, "b"), (4, 2, "b")]
+    rows = [event(time, tx, (ex("x"), ex(p), ex("y")))[0] for time, tx, p in steps]
+    batches = [[row, (*row[:2], 0, *[None] * 5)] for row in rows] + [[watermark(9)]]
+    alone = in_process(PREFIX + TIMES, rows, 9)
+    running, fired = with_actions(PREFIX + TIMES, batches, 2, tmp_path, quiet=True)
+    expected = [(f.rule, f.time, sorted(map(str, f.values.values()))) for f in alone.firings()]
+    assert [(f.rule.name, f.time, sorted(f.values.values())) for f in fired] == expected
+    assert [rule for rule, *_ in expected] == ["R", "S"]
+    there = {values for name, *_, values in running.deltas if name == "All"}
+    number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'.format
+    assert there == {(ex("x"), ex(p), number(n)) for p, n in [("from", 1), ("to", 4), ("seen", 1)]}

@@ -86,6 +86,15 @@ PATTERNS = {
     "a gap per value": "(?x) AS A(?x, _) -> NOT C(?x) -> B(?x, _) CONTEXT IMMEDIATE PER ?x",
     "a constant": "(?y) AS A(:u1, ?y) -> B(:u1, ?y)",
     "rows that come and go": "(?x) AS (Up(?x) -> A(?x, _)) WITHIN 9s",
+    "every combination": "(?x, ?y) AS (A(?x, ?y) -> B(?x, _)) WITHIN 6s CONTEXT UNRESTRICTED",
+    "skip per value": "(?x) AS (A(?x, _) -> B(?x, _)) WITHIN 6s CONTEXT UNRESTRICTED "
+    "SKIP PAST LAST PER ?x",
+    "skip": "(?x, ?y) AS (A(?x, _) -> B(?y, _)) WITHIN 6s CONTEXT UNRESTRICTED SKIP TO NEXT",
+    "in every stream": "(?x, ?y) AS (A(?x, ?y) -> C(?y) -> B(?x, ?y)) WITHIN 20s "
+    "CONTEXT CHRONICLE PER ?x",
+    "a condition": "(?x) AS (A(?x, _) -> B(?x, _){1,2} AS b WHERE (?b.y != ?A.y) -> C(?x)) "
+    "WITHIN 20s",
+    "a greedy loop": "(?x) AS A(?x, _){+} GREEDY -> NOT A(?x, _) WITHIN 3s",
     "composite absence": "(?x) AS A(?x, _) -> NOT (B(?x, _) -> C(?x)) -> A(?x, :u2)",
 }  # fmt: skip
 

@@ -124,3 +124,23 @@ def test_a_retraction_that_a_pattern_may_see_is_rejected(pattern, allowed):
     else:
         with pytest.raises(UnsupportedError, match="may be an event of a pattern"):
             on_partitions(text, [], 2, Random(1))
+
+
+SESSIONS = """
+PATTERN P0(?x, COUNT(?a) AS ?n, COLLECT(?a.y) AS ?all) AS
+  A(?x, _){+} GREEDY AS a -> NOT A(?x, _) WITHIN 3s CONTEXT CHRONICLE PER ?x
+RULE R0 ON P0(?x, ?n, ?all) THEN CALL f(?n)
+"""
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_parameters_computed_on_partitions(partitions, monkeypatch):
+    rng = Random(partitions)
+    monkeypatch.setattr(cache, "SMALL_LOG", 0)
+    rows, last = random_rows(rng, 40)
+    text = PREFIX + EVENTS + SESSIONS
+    alone = in_process(text, rows, last + 9)
+    assert len(found_in(alone, 1)) > 3
+    running = on_partitions(text, [*rows, watermark(last + 9)], partitions, rng)
+    assert Counter(running.events) == found_in(alone, 1)
+    assert fired_on_partitions(running) == fired(alone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from pyoxigraph import NamedNode
@@ -206,16 +206,29 @@ class FixDeclaration:
 # A pattern accepts sequences of events, its *traces*. `Atom` is one event; the other nodes combine
 # traces. docs/patterns.md defines time, absence and contexts.
 
-Context = Literal["CHRONICLE", "IMMEDIATE", "STRICT"]
+Context = Literal["CHRONICLE", "IMMEDIATE", "STRICT", "UNRESTRICTED"]
 """Which partial matches an event extends: see docs/patterns.md."""
+
+NOISY: Final = ("IMMEDIATE", "STRICT")
+"""The contexts in which events that no partial match consumes may drop partial matches."""
+
+Skip = Literal["NO SKIP", "SKIP TO NEXT", "SKIP PAST LAST"]
+"""Which partial matches a match ends, in UNRESTRICTED."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """`Type(arguments)`: one event. The argument None is the wildcard `_`."""
+    """`Type(arguments) AS alias WHERE (condition)`: one event. None is the wildcard `_`.
+
+    An event that conditions or computed parameters refer to has an alias, and the names of the
+    declared parameters as `fields`.
+    """
 
     event: str
     arguments: tuple[Var | Term | None, ...]
+    alias: str = ""
+    fields: tuple[str, ...] = ()
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +261,15 @@ class Interleaved:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`p{n}` (least = most = n), `p{+}` (least 1) and `p{*}` (least 0; most None: no limit)."""
+    """`p{n,m}` is n to m times; `{n}` has m = n, and `{n,}`, `{+}`, `{*}` have no most (None).
+
+    `greedy`: an event that can repeat the part does so.
+    """
 
     part: EventPattern
     least: int
     most: int | None
+    greedy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +300,10 @@ EventPattern = Atom | Follows | Either | Both | Interleaved | Repeat | Not | Wit
 
 @dataclass(frozen=True, slots=True)
 class PatternDeclaration:
-    """`PATTERN name(parameters) AS body CONTEXT context PER variables`.
+    """`PATTERN name(parameters) AS body CONTEXT context skip PER variables`.
 
-    Patterns used in the body are inlined, so that every atom is an EVENT.
+    Patterns used in the body are inlined, so that every atom is an EVENT. Those of the parameters
+    that are `computed` have expressions over the events of a match.
     """
 
     name: str
@@ -294,3 +312,5 @@ class PatternDeclaration:
     context: Context
     per: tuple[Var, ...]
     line: int
+    skip: Skip = "NO SKIP"
+    computed: tuple[tuple[Var, Expression], ...] = ()

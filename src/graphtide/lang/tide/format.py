@@ -67,6 +67,24 @@ class PatternText:
         """`{number}`: repeated so many times."""
         return self.suffixed(f"{{{number}}}")
 
+    def between(self, least: int, most: int | None = None, *, greedy: bool = False) -> PatternText:
+        """`{least,most}`: repeated so many times; without `most`, without end."""
+        number = f"{least},{'' if most is None else most}"
+        return self.suffixed(f"{{{number}}}{' GREEDY' if greedy else ''}")
+
+    def optional(self) -> PatternText:
+        """`?`: at most once."""
+        return self.suffixed("?")
+
+    def named(self, name: str, where: str | None = None) -> PatternText:
+        """`AS name WHERE (condition)`: the name of an event, and a condition on it.
+
+        >>> print(event("B").at_least_once().named("up", "?up.v > PREV(?up.v)"))
+        B{+} AS up WHERE (?up.v > PREV(?up.v))
+        """
+        made = self.suffixed(f" AS {name}")
+        return made if where is None else made.suffixed(f" WHERE ({where})")
+
     def at_least_once(self) -> PatternText:
         """`{+}`: once or more."""
         return self.suffixed("{+}")
@@ -85,11 +103,12 @@ class PatternText:
 
     def suffixed(self, suffix: str) -> PatternText:
         """Append a suffix, with brackets if necessary."""
-        timed = not suffix.startswith("{")
+        timed = not suffix.startswith(("{", "?"))
         if self.kind == "absent" and suffix.startswith(" WITHIN"):
             return PatternText((f"{self}{suffix}",), "absent")
         plain = self.kind == "whole" or (timed and self.kind in ("times", "time"))
         text = str(self) if plain else f"({self})"
+        timed = suffix.startswith((" WITHIN", " HOLDS"))
         return PatternText((text + suffix,), "time" if timed else "times")
 
 
@@ -166,7 +185,7 @@ def _duration(length: str | int) -> str:
 
 # --- format a PATTERN ---
 
-_COUNT: Final = re.compile(r"^\{\s*(\d+|\+|\*)\s*\}$")
+_SPACES: Final = re.compile(r"(?<=[{,])\s+|\s+(?=[},])")
 _SIGNS: Final[dict[str, Operator]] = {"ARROW": "->", "OR": "OR", "AND": "AND"}
 
 
@@ -238,7 +257,13 @@ class _Writer:
             token = str(suffix.children[-1])
             match str(suffix.data):
                 case "times":
-                    text = text.suffixed(_COUNT.sub(r"{\1}", token))
+                    count, *greedy = (t for t in suffix.children if isinstance(t, Token))
+                    more = "".join(f" {t.upper()}" for t in greedy)
+                    text = text.suffixed(_SPACES.sub("", count) + more)
+                case "named":
+                    text = text.suffixed(f" AS {token}")
+                case "where":
+                    text = text.suffixed(f" WHERE {token}")
                 case word:
                     name = "WITHIN" if word == "within" else "HOLDS FOR"
                     text = text.suffixed(f" {name} {' '.join(token.split())}")

@@ -12,6 +12,7 @@ from graphtide.lang.durations import WrittenDuration, parse_duration
 from graphtide.lang.sparql.parse import parse_query, parse_update
 from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.lexer import RELATIONS
+from graphtide.lang.tide.references import references_in, with_event_variables, with_time_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +60,8 @@ def _plain(patterns: tuple[TriplePattern, ...]) -> bool:
 def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern, ...] | None:
     """The template of INSERT, DELETE or EMIT."""
     head = "DELETE" if word == "DELETE" else "INSERT"
-    update = source.parse_fragment(group, parse_update, head, "WHERE {}")
+    timed = with_time_variables(group)
+    update = source.parse_fragment(timed, parse_update, head, "WHERE {}")
     if update is None:
         return None
     (operation,) = update.operations
@@ -108,7 +110,8 @@ class _ArgumentParser:
 
 def arguments_of(source: Source, token: Token) -> tuple[Var | Term, ...] | None:
     """The arguments in brackets after a name."""
-    return source.parse_fragment(token, lambda text: _ArgumentParser(text).arguments())
+    timed = with_time_variables(token)
+    return source.parse_fragment(timed, lambda text: _ArgumentParser(text).arguments())
 
 
 def gapped_arguments_of(source: Source, token: Token) -> tuple[Var | Term | None, ...] | None:
@@ -122,7 +125,7 @@ def variables_of(source: Source, token: Token) -> tuple[Var, ...] | None:
     if arguments is None:
         return None
     variables = tuple(argument for argument in arguments if isinstance(argument, Var))
-    if len(variables) < len(arguments):
+    if len(variables) < len(arguments) or references_in(variables):
         source.report(token, "only variables are allowed here")
         return None
     for place, variable in enumerate(variables):
@@ -141,6 +144,15 @@ def filter_of(
     source: Source, token: Token, instead: str = "write it inside of FACT { … }"
 ) -> Expression | None:
     """The expression after FILTER or CHECK; `instead` is the hint for EXISTS."""
+    return _filter_of(source, with_time_variables(token), instead)
+
+
+def expression_of(source: Source, token: Token) -> Expression | None:
+    """An expression in brackets over the events of a pattern."""
+    return _filter_of(source, with_event_variables(token), "write a query, and an event of it")
+
+
+def _filter_of(source: Source, token: Token, instead: str) -> Expression | None:
     query = source.parse_fragment(token, parse_query, "SELECT * WHERE { FILTER", "}")
     if query is None:
         return None

@@ -20,7 +20,7 @@ DECLARATIONS: Final = (
 NAMED: Final = DECLARATIONS[3:]
 """Declarations that begin with a name."""
 
-CONTEXTS: Final = ("CHRONICLE", "IMMEDIATE", "STRICT")
+CONTEXTS: Final = ("CHRONICLE", "IMMEDIATE", "STRICT", "UNRESTRICTED")
 RESERVED: Final = ("STREAM",)
 MISFIT: Final = "MISFIT"
 """A token that the grammar never accepts, so that the parser reports what it expected."""
@@ -52,7 +52,14 @@ OWN_WORDS: Final = {
 }
 """Keywords inside declarations of one kind only; elsewhere they can be names."""
 
-ALL_WORDS: Final = (*WORDS, *(word for words in OWN_WORDS.values() for word in words))
+AFTER_CONTEXT: Final = ("SKIP", "PAST", "LAST", "NEXT")
+AFTER_COUNT: Final = ("GREEDY", "RELUCTANT")
+"""Keywords of patterns in one place only."""
+
+ALL_WORDS: Final = (
+    *(*WORDS, *(word for words in OWN_WORDS.values() for word in words)),
+    *(*AFTER_CONTEXT, *AFTER_COUNT),
+)
 _KEYWORDS: Final = frozenset((*TOP_LEVEL, *ALL_WORDS, *RELATIONS))
 
 _OPENING, _CLOSING = ("{", "(", "["), ("}", ")", "]")
@@ -240,6 +247,10 @@ class _Cutter:
             self._tokens.skip_to(written.end())
         elif self._tokens.at("{"):
             self._piece("COUNT")
+        elif self._tokens.at("?"):
+            self._add("COUNT")
+        elif self._tokens.at("(") and self._previous == "WHERE":
+            self._piece("EXPRESSION")
         elif self._tokens.text.startswith("->", start):
             self._put("ARROW", "->", start)
             self._tokens.skip_to(start + 2)
@@ -255,6 +266,9 @@ class _Cutter:
         if word in ("WHEN", "THEN"):
             self._waits = word == "WHEN"
         own = OWN_WORDS.get(self._chunk.word, ())
+        if self._chunk.word == "PATTERN":
+            own += AFTER_COUNT if self._previous == "COUNT" else ()
+            own += AFTER_CONTEXT if any(t.type == "CONTEXT" for t in self._chunk.tokens) else ()
         if word in WORDS or (word in own and (word != "UPDATE" or self._previous == "ON")):
             self._add(word)
         else:

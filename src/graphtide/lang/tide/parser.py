@@ -40,7 +40,7 @@ _EXPECTED: Final = {
     "SEMICOLON": "';'",
     "COMMA": "','",
     "ARROW": "'->'",
-    "COUNT": "a number such as '{3}'",
+    "COUNT": "a repetition such as '{3}'",
     "DURATION": "a duration such as 10s",
     "RELATION": "a relation such as AFTER",
     "$END": "the next declaration",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide import ast as tide
+from graphtide.lang.tide import gathering
 from graphtide.lang.tide import pattern_facts as facts
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def variable_flaws(pattern: tide.PatternDeclaration) -> Iterator[Flaw]:
     for place, variable in enumerate(pattern.parameters):
         if variable in pattern.parameters[:place]:
             yield Flaw(f"{variable} is given twice", None, variable=variable)
-        elif variable not in bound:
+        elif variable not in bound and variable not in dict(pattern.computed):
             yield _unbound(pattern, variable)
     for place, variable in enumerate(pattern.per):
         if variable in pattern.per[:place]:
@@ -66,11 +67,11 @@ def _unbound(pattern: tide.PatternDeclaration, variable: Var) -> Flaw:
 
 
 def _not_everywhere(pattern: tide.PatternDeclaration, variable: Var) -> Iterator[Flaw]:
-    atoms = (part for part in facts.walk(pattern.body) if isinstance(part, tide.Atom))
-    without = next((atom for atom in atoms if variable not in atom.arguments), None)
+    first = facts.first_atoms(pattern.body)
+    without = next((atom for atom in first if variable not in atom.arguments), None)
     if without is not None:
         message = f"PER {variable}: the event {without.event} does not have {variable}"
-        hint = "a variable after PER must occur in every event of the pattern"
+        hint = "a variable after PER must occur in the events that the pattern begins with"
         yield Flaw(message, hint, variable=variable, per=True)
 
 
@@ -149,13 +150,18 @@ def flaws_of(pattern: tide.PatternDeclaration) -> Iterator[Flaw]:
         message = f"the pattern {pattern.name} has more than {facts.MAX_POSITIONS:,} positions"
         yield Flaw(message, "AND, ALL and {n} multiply the positions: use smaller parts")
         return
-    steps = _local_flaws, _absence_flaws, _trace_flaws
+    steps = _local_flaws, _absence_flaws, _greedy_flaws, _trace_flaws
     for step in steps:
         # Parts of an ALL inside of another ALL are found twice.
         found = {(flaw.message, id(flaw.part)): flaw for flaw in step(pattern.name, body)}
         yield from found.values()
         if found:
             break
+    if pattern.skip != "NO SKIP" and pattern.context != "UNRESTRICTED":
+        hint = "in other contexts an event is part of one match only"
+        yield Flaw(f"{pattern.skip} is for CONTEXT UNRESTRICTED", hint)
+    for message, advice, atom in gathering.problems_of(pattern):
+        yield Flaw(message, advice, atom)
     yield from variable_flaws(pattern)
 
 
@@ -197,7 +203,7 @@ def _interleaved_flaws(operand: tide.EventPattern) -> Iterator[Flaw]:
     for part in facts.walk(operand):
         if isinstance(part, tide.Not):
             yield Flaw("NOT is not allowed inside ALL", "use AND, or put NOT after ALL(…)", part)
-        elif isinstance(part, tide.Repeat) and part.most is None:
+        elif isinstance(part, tide.Repeat) and part.most != part.least:
             hint = "use a fixed number, such as {3}, or AND"
             yield Flaw("{+} and {*} are not allowed inside ALL", hint, part)
 
@@ -224,8 +230,14 @@ def _repeat_flaws(part: tide.Repeat) -> Iterator[Flaw]:
     if part.most is not None and part.most < 1:
         hint = "write {1} or more, or {*} for any number of times"
         yield Flaw(f"nothing can match {{{part.most}}}", hint, part)
-    elif (part.least, part.most) not in ((0, None), (1, None), (part.most, part.most)):
-        yield Flaw("a repetition is {n}, {+} or {*}", "set least and most to the same number", part)
+    elif part.least < 0 or (part.most is not None and part.least > part.most):
+        shown = f"{{{part.least},{part.most}}}"
+        yield Flaw(f"nothing can match {shown}", "write the lower number first", part)
+    if part.greedy and not all(
+        isinstance(each, tide.Atom | tide.Either) for each in facts.walk(part.part)
+    ):
+        hint = "write (A OR B){+} GREEDY, or leave GREEDY out"
+        yield Flaw("GREEDY is for one event that is repeated", hint, part)
     if isinstance(part.part, tide.Not) or not facts.has_event(part.part):
         hint = "write NOT a{3} to exclude three repetitions"
         yield Flaw("NOT alone cannot be repeated", hint, part)
@@ -253,6 +265,14 @@ def _absence_flaws(_name: str, body: tide.EventPattern) -> Iterator[Flaw]:
     if last is not None and last is not first:
         hint = "add WITHIN and a duration, or an event after it"
         yield Flaw("NOT at the end of a pattern needs WITHIN", hint, last)
+
+
+def _greedy_flaws(_name: str, body: tide.EventPattern) -> Iterator[Flaw]:
+    """A greedy repetition at the end: a match is complete with its first trace."""
+    last = facts.last_greedy(body)
+    if last is not None:
+        hint = "write what ends it, such as A{+} GREEDY -> NOT A WITHIN 5s"
+        yield Flaw("GREEDY at the end of a pattern has no effect", hint, last)
 
 
 def _trace_flaws(name: str, body: tide.EventPattern) -> Iterator[Flaw]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, prod
 from typing import TYPE_CHECKING, Final
 
@@ -83,6 +84,51 @@ def first_absence(pattern: tide.EventPattern) -> tide.Not | None:
         case _:
             found = (first_absence(part) for part in parts_of(pattern))
             return next((absence for absence in found if absence), None)
+
+
+def first_atoms(pattern: tide.EventPattern) -> list[tide.Atom]:
+    """The events that a trace may begin with.
+
+    >>> a, b = tide.Atom("A", ()), tide.Atom("B", ())
+    >>> [atom.event for atom in first_atoms(tide.Follows((tide.Repeat(a, 0, 1), b)))]
+    ['A', 'B']
+    """
+    match pattern:
+        case tide.Atom():
+            return [pattern]
+        case tide.Not():
+            return []
+        case tide.Follows(parts):
+            found: list[tide.Atom] = []
+            for part in parts:
+                found += first_atoms(part)
+                if not can_be_empty(part):
+                    break
+            return found
+        case _:
+            return [atom for part in parts_of(pattern) for atom in first_atoms(part)]
+
+
+def last_greedy(pattern: tide.EventPattern) -> tide.Repeat | None:
+    """A greedy repetition that may come last.
+
+    >>> a, b = tide.Atom("A", ()), tide.Atom("B", ())
+    >>> more = tide.Repeat(a, 1, None, greedy=True)
+    >>> last_greedy(tide.Follows((more, b))), last_greedy(tide.Follows((b, more))) == more
+    (None, True)
+    """
+    match pattern:
+        case tide.Repeat(part):
+            return pattern if pattern.greedy else last_greedy(part)
+        case tide.Follows(parts):
+            for part in reversed(parts):
+                found = last_greedy(part)
+                if found is not None or isinstance(part, tide.Not) or not can_be_empty(part):
+                    return found
+            return None
+        case _:
+            found_parts = (last_greedy(part) for part in parts_of(pattern))
+            return next((each for each in found_parts if each), None)
 
 
 def last_absence(pattern: tide.EventPattern) -> tide.Not | None:
@@ -228,8 +274,8 @@ def positions(pattern: tide.EventPattern) -> int:
     match pattern:
         case tide.Atom():
             return 1
-        case tide.Repeat(part, _, most):
-            return positions(part) * (most or 1)
+        case tide.Repeat(part, least, most):
+            return positions(part) * (most or max(least, 1))
         case tide.Both(parts):
             # One copy of a part for each set of parts that may have come before it.
             return sum(map(positions, parts)) * (1 << len(parts) - 1)
@@ -301,12 +347,12 @@ def _copied(
         return _copied(part, value, made)
 
     match node:
-        case tide.Atom(event, arguments):
-            return made(tide.Atom(event, tuple(map(value, arguments))))
+        case tide.Atom(_, arguments):
+            return made(tide.Atom(node.event, tuple(map(value, arguments))))
         case tide.Follows(parts) | tide.Either(parts) | tide.Both(parts) | tide.Interleaved(parts):
             return made(type(node)(tuple(map(copy, parts))))
-        case tide.Repeat(part, least, most):
-            return made(tide.Repeat(copy(part), least, most))
+        case tide.Repeat(part):
+            return made(replace(node, part=copy(part)))
         case tide.Not(part):
             return made(tide.Not(copy(part)))
         case tide.Within(part, length) | tide.HoldsFor(part, length):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import groupby
 from operator import itemgetter
@@ -14,10 +15,11 @@ from lark import Token, Tree
 from graphtide.algebra.expressions import Var
 from graphtide.lang.durations import WrittenDuration, parse_duration
 from graphtide.lang.tide import ast as tide
+from graphtide.lang.tide import gathering
 from graphtide.lang.tide import pattern_facts as facts
 from graphtide.lang.tide.events import report_arity
-from graphtide.lang.tide.fragments import gapped_arguments_of, variables_of
-from graphtide.lang.tide.lexer import CONTEXTS
+from graphtide.lang.tide.fragments import expression_of, gapped_arguments_of
+from graphtide.lang.tide.lexer import AFTER_CONTEXT, CONTEXTS
 from graphtide.lang.tide.pattern_checks import Flaw, flaws_of
 from graphtide.lang.tide.source import DeclaredNames, Source, token_of, tokens_of
 
@@ -43,6 +45,10 @@ class Places:
         depth = 1 + max((self._known[id(part)][2] for part in facts.parts_of(node)), default=0)
         self._known[id(node)] = node, offset, depth
         return depth
+
+    def move(self, node: tide.EventPattern, to: tide.EventPattern) -> None:
+        """Record a node in the place of another one."""
+        self.add(to, self.of(node))
 
     def of(self, node: tide.EventPattern) -> int:
         """The offset of a node."""
@@ -72,12 +78,20 @@ class AtomReader:
             report_arity(self._source, written or name, type_, len(arguments))
             return None
         pattern = self._names.patterns.get(type_.name)
+        if pattern is not None and gathering.gathers(pattern):
+            hint = "use it in a rule, or write its parts here"
+            self._source.report(name, f"{name} has WHERE or computed parameters", hint)
+            return None
         if pattern is not None:
             return self._inlined(name, pattern, arguments)
         self._events += 1
         atom = tide.Atom(type_.name, arguments)
         self._places.add(atom, name.start_pos or 0)
         return atom
+
+    def fields(self, event: str) -> tuple[str, ...]:
+        """The names of the parameters of an event."""
+        return tuple(v.name for v in self._names.events[event].parameters)
 
     def _inlined(
         self, name: Token, pattern: tide.PatternDeclaration, arguments: tuple[facts.Argument, ...]
@@ -104,6 +118,8 @@ class AtomReader:
 
 # --- expressions ---
 
+_TIMES: Final = re.compile(r"(?=.*\d)(\d{0,9})(\s*,\s*(\d{0,9}))?", re.ASCII)
+
 _CHAINS: Final[dict[str, type[facts.Chain]]] = {
     "ARROW": tide.Follows,
     "OR": tide.Either,
@@ -118,6 +134,7 @@ class PatternReader:
         self._source = source
         self.places = Places()
         self._atoms = AtomReader(source, names, self.places)
+        self.fields = self._atoms.fields
 
     def read(self, tree: Tree[Token], depth: int = 0) -> tide.EventPattern | None:
         """The pattern of a tree inside `depth` brackets."""
@@ -196,26 +213,63 @@ class PatternReader:
     def _one_suffix(
         self, part: tide.EventPattern | None, suffix: Tree[Token]
     ) -> tide.EventPattern | None:
+        if suffix.data == "times":
+            bounds = self._bounds(tokens_of(suffix, "COUNT")[0])
+            greedy = token_of(suffix, "GREEDY") is not None
+            if part is None or bounds is None:
+                return None
+            return tide.Repeat(part, *bounds, greedy=greedy)
         written = suffix.children[-1]
         assert isinstance(written, Token)  # noqa: S101 - the grammar says so
-        if suffix.data == "times":
-            bounds = self._bounds(written)
-            return tide.Repeat(part, *bounds) if part is not None and bounds is not None else None
+        if suffix.data in ("named", "where"):
+            return self._of_event(part, written, str(suffix.data))
         length = self._duration(written)
         if part is None or length is None:
             return None
         return tide.Within(part, length) if suffix.data == "within" else tide.HoldsFor(part, length)
 
+    def _of_event(
+        self, part: tide.EventPattern | None, written: Token, word: str
+    ) -> tide.EventPattern | None:
+        """`AS name` or `WHERE (condition)`, of one event that may be repeated."""
+        atom = part.part if isinstance(part, tide.Repeat) else part
+        condition = expression_of(self._source, written) if word == "where" else None
+        if part is None or (word == "where" and condition is None):
+            return None
+        if not isinstance(atom, tide.Atom):
+            shown = "AS" if word == "named" else "WHERE"
+            hint = "write it behind an event, such as A{+} AS a WHERE (?a.x > 1)"
+            self._source.report(written, f"{shown} is for one event", hint)
+            return None
+        twice = atom.alias if word == "named" else atom.condition
+        if twice:
+            self._source.report(written, "this event has one already", "remove one of them")
+            return None
+        made = replace(atom, condition=condition)
+        if word == "named":
+            fields = self._atoms.fields(atom.event)
+            made = replace(atom, alias=str(written), fields=fields)
+        if not isinstance(part, tide.Repeat):
+            return made
+        self.places.add(made, self.places.of(atom))
+        return replace(part, part=made)
+
     def _bounds(self, token: Token) -> tuple[int, int | None] | None:
-        """Minimum and maximum of `{n}`, `{+}` or `{*}`."""
-        written = token[1:-1].strip()
-        if written in ("+", "*"):
-            return (1 if written == "+" else 0), None
-        if not (written.isascii() and written.isdecimal()) or len(written) > 9:
-            hint = "write {3} for three times, {+} for once or more, {*} for any number of times"
+        """Minimum and maximum of `{n}`, `{n,m}`, `{n,}`, `?`, `{+}` or `{*}`."""
+        written = token.strip("{} \t\n")
+        short = {"+": (1, None), "*": (0, None), "?": (0, 1)}.get(written)
+        if short is not None:
+            return short
+        found = _TIMES.fullmatch(written)
+        if found is None:
+            hint = (
+                "write {3} for three times, {2,5} for two to five, {2,} for two or more, "
+                "{+} for once or more, {*} for any number of times, ? for at most once"
+            )
             self._source.report(token, f"invalid repetition '{token}'", hint)
             return None
-        return int(written), int(written)
+        least = int(found[1] or 0)
+        return least, least if found[2] is None else int(found[3]) if found[3] else None
 
     def _duration(self, token: Token) -> WrittenDuration | None:
         length = parse_duration(token)
@@ -233,6 +287,7 @@ def _start(token: Token) -> int:
     return token.start_pos or 0
 
 
+_SKIP_WORDS: Final = (*AFTER_CONTEXT, "NO", "TO")
 DEFAULT: Final[tide.Context] = "CHRONICLE"
 """The default context."""
 
@@ -319,17 +374,23 @@ class _Draft:
     def read(self) -> None:
         """Parse and check it, and add it to the names if it is valid."""
         written = token_of(self.tree, "ARGUMENTS")
-        parameters = variables_of(self.source, written) if written is not None else ()
+        given = gathering.parameters_of(self.source, written) if written is not None else ((), ())
         expression, *scope = (part for part in self.tree.children if isinstance(part, Tree))
         reader = PatternReader(self.source, self.names)
         body = reader.read(expression)
-        if body is None or parameters is None:
+        if body is None or given is None:
             return
+        parameters, computed = given
         kinds = [t for part in scope for t in _kinds(part)]
         context = _context_of(kinds[0]) if kinds else self.default
         per = tuple(Var(t[1:]) for part in scope for t in tokens_of(part, "VAR"))
         line = self.name.line or 1
-        pattern = tide.PatternDeclaration(str(self.name), parameters, body, context, per, line)
+        skips = (t.type for part in scope for t in part.children if isinstance(t, Token))
+        skip = " ".join(word for word in skips if word in _SKIP_WORDS) or "NO SKIP"
+        pattern = tide.PatternDeclaration(
+            str(self.name), parameters, body, context, per, line, cast("tide.Skip", skip), computed
+        )
+        pattern = gathering.named(pattern, reader.fields, reader.places.move)
         flaws = list(flaws_of(pattern))
         for flaw in flaws:
             self._report(flaw, reader, written)

@@ -13,6 +13,7 @@ from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide import fragments
 from graphtide.lang.tide.events import read_change, report_arity
+from graphtide.lang.tide.references import TIMES, EventReference, reference_of, references_in
 from graphtide.lang.tide.source import DeclaredNames, Source, token_of, tokens_of
 
 if TYPE_CHECKING:
@@ -83,11 +84,15 @@ def _all_bound(
         return True
     missing = [v for v in dict.fromkeys(variables) if v not in bound]
     for variable in missing:
-        known = sorted(str(v) for v in bound if not v.name.startswith("_:"))
-        hint = name_hint(str(variable), known, "variable")
-        message = f"{variable} has no value in this {what}"
+        hint = name_hint(str(variable), _nameable(bound), "variable")
+        message = f"{reference_of(variable) or variable} has no value in this {what}"
         source.report_variable(token, variable.name, message, hint)
     return not missing
+
+
+def _nameable(bound: set[Var]) -> list[str]:
+    """The variables that a text can name."""
+    return sorted(str(v) for v in bound if not v.name.startswith("_:") and reference_of(v) is None)
 
 
 def _call(
@@ -179,11 +184,11 @@ class _Reader:
         expression = fragments.filter_of(self.source, token)
         if expression is None or self.bound is None:
             return None
-        unbound = sorted(v.name for v in mentioned(expression) - self.bound)
-        for name in unbound:
-            hint = name_hint(f"?{name}", sorted(map(str, self.bound)), "variable")
-            message = f"?{name} has no value in this rule"
-            self.source.report_variable(token, name, message, hint)
+        unbound = sorted(mentioned(expression) - self.bound, key=str)
+        for variable in unbound:
+            hint = name_hint(str(variable), _nameable(self.bound), "variable")
+            message = f"{reference_of(variable) or variable} has no value in this rule"
+            self.source.report_variable(token, variable.name, message, hint)
         return None if unbound else tide.ValueTest(expression)
 
 
@@ -241,6 +246,12 @@ class Draft:
         """The variables that are bound when the rule fires."""
         return self.arguments | set(facts.variables if facts else ())
 
+    def times(self, *, of_match: bool) -> set[Var]:
+        """The variables for the times of its events, and of the whole match."""
+        names = [use.name for use in self.events if not use.negated]
+        names += [""] if of_match else []
+        return {EventReference(word, name).variable for word in TIMES for name in names}
+
 
 def read_rule(
     source: Source, tree: Tree[Token], names: DeclaredNames
@@ -250,16 +261,19 @@ def read_rule(
     assert isinstance(actions, Tree)  # noqa: S101 - the grammar says so
     draft = Draft(source, names)
     _read_conditions(draft, tree)
+    if draft.sound and not draft.events and draft.groups:
+        _read_facts_alone(draft, name)
     if draft.sound and all(use.negated for use in draft.events):
-        hint = "for facts alone, write a query and ON APPEAR OF it"
+        hint = "add an EVENT; for facts alone, write a query and ON APPEAR OF it, or WHEN FACT"
         source.report(name, f"the rule {name} has no event", hint)
         draft.sound = False
     facts = fragments.facts_of(source, draft.groups)
     draft.sound &= facts is not None or not draft.groups
     certain = draft.certain and (facts is not None or not draft.groups)
     bound = draft.bound(facts) if certain else None
-    tests = _read_tests(draft, bound)
-    done = read_actions(source, actions, bound, draft.events)
+    waits = any(use.negated for use in draft.events)
+    tests = _read_tests(draft, _with(bound, draft.times(of_match=not waits)))
+    done = read_actions(source, actions, _with(bound, draft.times(of_match=True)), draft.events)
     if not draft.sound or tests is None or done is None:
         return None
     number = token_of(tree, "NUMBER")
@@ -270,6 +284,33 @@ def read_rule(
     return tide.RuleDeclaration(
         str(name), tuple(draft.events), facts, tests, done, int(number or 0), line
     )
+
+
+def _with(bound: set[Var] | None, times: set[Var]) -> set[Var] | None:
+    return None if bound is None else bound | times
+
+
+def _read_facts_alone(draft: Draft, name: Token) -> None:
+    """`RULE name WHEN FACT { … }` is short for a query of that name, and ON APPEAR OF it."""
+    source, groups = draft.source, draft.groups
+    facts = fragments.facts_of(source, groups)
+    draft.groups = []
+    if facts is None or not draft.names.declare(source, "query", name):
+        draft.sound = draft.certain = False
+        return
+    if not facts.variables:
+        hint = "a row appears by its values: use a variable"
+        source.report(groups[0], f"the facts of the rule {name} have no variable", hint)
+        draft.sound = False
+        return
+    line = groups[0].line or 1
+    text = f"{source.prologue}\nSELECT * WHERE {{ {' '.join(groups)} }}"
+    draft.names.queries[str(name)] = tide.NamedQuery(str(name), text, line)
+    draft.names.variables[str(name)] = facts.variables
+    change = tide.QueryChange(str(name), facts.variables, appears=True)
+    shown = f"APPEAR OF {name}({', '.join(map(str, facts.variables))})"
+    event = tide.EventDeclaration(shown, facts.variables, change, line)
+    _use(draft, "event", event, facts.variables, line)
 
 
 def _read_conditions(draft: Draft, tree: Tree[Token]) -> None:
@@ -322,6 +363,9 @@ def _read_use(draft: Draft, tree: Tree[Token], *, negated: bool) -> str:
         return name
     if arguments is None:
         arguments = type_.parameters
+    for reference in references_in(arguments):
+        draft.source.report(written or called, f"{reference} cannot be an argument of an event")
+        draft.sound = False
     if len(arguments) != len(type_.parameters):
         report_arity(draft.source, written or called, type_, len(arguments))
         draft.sound = False

@@ -41,6 +41,10 @@ class Source:
         error.source = error.source or self.name
         self.errors.append(error)
 
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset of the text."""
+        return place(self.text, offset)
+
     def report(self, token: Token, message: str, hint: str | None = None) -> None:
         """Record an error at a token."""
         self.report_at(token.start_pos or 0, message, hint)

@@ -21,6 +21,8 @@ from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.actions import takes_id
+from graphtide.rules.compile import times_in
+from graphtide.rules.temporal import Span, time_values
 from graphtide.spark.output import FIRINGS
 from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_term, event_time
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
@@ -151,7 +153,10 @@ class FiredRule:
 
     def row(self, terms: TermDictionary) -> dict[Var, Term]:
         """The values by variable."""
-        return {Var(n): terms.decode(terms.encode(text)) for n, text in self.values.items()}
+        row = {Var(n): terms.decode(terms.encode(text)) for n, text in self.values.items()}
+        times = {name: event_time(event) for name, event in self.events.items()}
+        spans = {name: Span(time, time) for name, time in times.items()}
+        return row | time_values(times_in(self.rule), spans, self.time)
 
     def words(self) -> str:
         """The rule, when, and with which values."""

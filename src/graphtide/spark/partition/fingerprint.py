@@ -84,6 +84,10 @@ NODE_NAMES: Final[dict[type[Any], str]] = {
 _LINE: Final = "line"
 """The field for the line of a declaration, which changes nothing."""
 
+_ADDED: Final = {"alias": "", "fields": (), "condition": None, "greedy": False,
+                 "skip": "NO SKIP", "computed": ()}  # fmt: skip
+"""Fields of patterns that came later: with these values, the text is that of before."""
+
 
 def fingerprint_text(part: object) -> str:
     """The text of a syntax tree: the same in every process, and for equal trees only.
@@ -100,5 +104,7 @@ def fingerprint_text(part: object) -> str:
         return str(part)
     if part is None or isinstance(part, str | int | float):
         return repr(part)
-    values = [getattr(part, f.name) for f in fields(part) if f.name != _LINE]  # type: ignore[arg-type]
+    found = {f.name: getattr(part, f.name) for f in fields(part) if f.name != _LINE}  # type: ignore[arg-type]
+    added = _ADDED if isinstance(part, tide.Atom | tide.Repeat | tide.PatternDeclaration) else {}
+    values = [v for name, v in found.items() if name not in added or v != added[name]]
     return f"{NODE_NAMES[type(part)]}({','.join(map(fingerprint_text, values))})"

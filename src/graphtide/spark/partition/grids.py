@@ -481,12 +481,12 @@ def rule_key(rule: Rule, home: int, types: Mapping[EventType, int]) -> EventKey:
 def pattern_key(automaton: Automaton, home: int) -> EventKey:
     """The parameters in every event of a pattern; none, if it has to see all events."""
     slots, columns = key_of(automaton)
-    sees_all = automaton.context != "CHRONICLE" and not automaton.per
+    sees_all = automaton.noisy and not automaton.per
     if sees_all or not set(automaton.per) <= set(slots):
         slots = ()
     named = {letter.type for letter in automaton.letters()}
     if not slots:
-        seen = range(len(automaton.types)) if automaton.context != "CHRONICLE" else sorted(named)
+        seen = range(len(automaton.types)) if automaton.noisy else sorted(named)
         return EventKey((), home, dict.fromkeys(seen, ((),)))
     keys = {type_: (tuple(columns[type_].tolist()),) for type_ in sorted(named)}
     return EventKey(tuple(automaton.variables[slot] for slot in slots), home, keys)

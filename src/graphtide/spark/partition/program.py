@@ -138,7 +138,7 @@ class ProgramSpec:
         return frozenset(
             number
             for number, pattern in enumerate(self.source.patterns)
-            if pattern.context != "CHRONICLE" and not pattern.per
+            if pattern.context in tide.NOISY and not pattern.per
         )
 
     @cached_property

@@ -81,7 +81,7 @@ def _pattern_text(
 ) -> str:
     """All that the tokens of a pattern depend on; outside CHRONICLE, any event may be noise."""
     atoms = {part.event for part in walk(pattern.body) if isinstance(part, tide.Atom)}
-    seen = [name for name in named if name in atoms or pattern.context != "CHRONICLE"]
+    seen = [name for name in named if name in atoms or pattern.context in tide.NOISY]
     return f"{fingerprint_text(pattern)} {spec.tick_ms} {[(n, named[n]) for n in seen]}"
 
 

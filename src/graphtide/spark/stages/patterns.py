@@ -54,7 +54,9 @@ class PatternsPartition:
         self._types = [spec.types[type_] for type_ in spec.complex.values()]
         self._type_of = np.array([*(spec.types[type_] for type_ in spec.named.values()), -1])
         self.detectors: list[AnyDetector] = [
-            make_detector(compile_pattern(pattern, indices, self._terms.encode, spec.tick_ms))
+            make_detector(
+                compile_pattern(pattern, indices, self._terms.encode, spec.tick_ms, self._terms)
+            )
             for pattern in spec.source.patterns
         ]
         self.log_rows = 0
