@@ -135,3 +135,23 @@ def test_times_that_contradict_each_other(given):
     with pytest.raises(GraphtideError) as error:
         run.assert_event(event("a"), **given)
     assert error.value.hint
+
+
+def test_a_filter_in_an_event_is_a_check():
+    graph = gt.LiveGraph()
+    run = graph.run(
+        gt.Program.parse(
+            HEAD
+            + """EVENT V(?x, ?v) AS { ?x :v ?v FILTER (?v > 3) FILTER (?v != 7) } CHECK (?v < 9)
+            RULE R ON V(?x, ?v) THEN INSERT { ?x :is ?v }"""
+        )
+    )
+    for value in range(12):
+        graph.publish([(IRI("x"), IRI("v"), value)], time=value)
+    assert [int(f.values["v"].value) for f in run.firings()] == [4, 5, 6, 8]
+    assert errors("EVENT V(?x) AS { ?x :v ?v FILTER (?v > 3) }") == [
+        "?v is not a parameter of the event V"
+    ]
+    assert errors("EVENT V(?x) AS { ?x :v ?v FILTER NOT EXISTS { ?x :v 1 } }") == [
+        "the pattern of an event can only contain triples and FILTER"
+    ]

@@ -98,13 +98,15 @@ class Bound:
 class Transition:
     """A transition between positions; see the module. `spare`: it only repeats a loop.
 
-    `greedy`: an event that can take it takes no other one.
+    `greedy` are the loops that it repeats: an event that can do so takes none of the transitions
+    that leave the loop, of which it is among `past`.
     """
 
     source: int
     target: int
     spare: bool = False
-    greedy: bool = False
+    greedy: tuple[int, ...] = ()
+    past: tuple[int, ...] = ()
     enters: tuple[int, ...] = ()
     crosses: tuple[int, ...] = ()
     leaves: tuple[int, ...] = ()

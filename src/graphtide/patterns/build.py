@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 
 
 class EdgeMark(NamedTuple):
-    """A mark. `plain` is passable if no NOT is pending in the zone, `absent` if one is."""
+    """A mark. `plain` is passable if no NOT is pending in the zone, `absent` if one is.
 
-    kind: Literal["enter", "leave", "not", "spare", "greedy", "plain", "absent"]
+    `greedy` repeats a greedy loop, given by its number; `past` leaves it though it could go on.
+    """
+
+    kind: Literal["enter", "leave", "not", "spare", "greedy", "past", "plain", "absent"]
     number: int = 0
 
 
@@ -133,7 +136,8 @@ class SketchLink:
 
     target: int
     spare: bool = False
-    greedy: bool = False
+    greedy: tuple[int, ...] = ()
+    past: tuple[int, ...] = ()
     enters: tuple[tuple[int, int], ...] = ()
     leaves: tuple[int, ...] = ()
     nots: tuple[int, ...] = ()
@@ -145,7 +149,7 @@ def all_links(sketch: Sketch, states: Sequence[int], end: int) -> list[list[Sket
     >>> sketch = Sketch()
     >>> end = sketch.state()
     >>> all_links(sketch, [end], end)
-    [[SketchLink(target=-1, spare=False, greedy=False, enters=(), leaves=(), nots=())]]
+    [[SketchLink(target=-1, spare=False, greedy=(), past=(), enters=(), leaves=(), nots=())]]
     """
     place_of = {place.before: i for i, place in enumerate(sketch.places)}
     return [_links(sketch, state, end, place_of) for state in states]
@@ -184,7 +188,9 @@ def _marked(link: SketchLink, marks: tuple[EdgeMark, ...]) -> SketchLink | None:
             case "spare":
                 link = replace(link, spare=True)
             case "greedy":
-                link = replace(link, greedy=True)
+                link = replace(link, greedy=(*link.greedy, number))
+            case "past":
+                link = replace(link, past=(*link.past, number))
             case "not":
                 link = replace(link, nots=(*link.nots, number))
             case "enter":
@@ -314,6 +320,7 @@ class PositionNames:
         events: EventNames | None = None,
     ) -> None:
         self._events = events
+        self._loops = 0
         self.types = types
         self.encode = encode
         self.measure = Measure(tick_ms)
@@ -329,6 +336,11 @@ class PositionNames:
         """The number under which an event is retained, if conditions or parameters refer to it."""
         known = self._events is not None and atom is not None and bool(atom.alias)
         return self._events.number(atom.alias) if known else None  # type: ignore[union-attr]
+
+    def greedy_marks(self) -> tuple[tuple[EdgeMark, ...], tuple[EdgeMark, ...]]:
+        """The marks of one more greedy loop: to repeat it, and to leave it."""
+        self._loops += 1
+        return (EdgeMark("greedy", self._loops),), (EdgeMark("past", self._loops),)
 
     def slot(self, variable: Var) -> int:
         """The slot of a variable."""
@@ -440,7 +452,9 @@ class Builder:
     def _repeat(self, node: tide.Repeat, chain: Chain, zones: tuple[int, ...]) -> Ends:
         """Copies; an optional copy can be skipped, the last one of `{+}` and `{*}` is a loop."""
         part, least, most = node.part, node.least, node.most
-        again = EdgeMark("greedy" if node.greedy else "spare")
+        again, past = (EdgeMark("spare"),), ()
+        if node.greedy:
+            again, past = self.names.greedy_marks()
         copies = max(least, 1) if most is None else most
         shortest = self.measure.shortest(part)
         start = end = self.sketch.state()
@@ -449,13 +463,14 @@ class Builder:
             rest = Rest(max(least - i, 0) * shortest, more and has_event(part))
             first, last = self.build(part, (rest, *chain), zones)
             after = self.sketch.state()
+            loops = most is None and i == copies
             optional = i > max(least, 0 if node.greedy else 1)
-            self.sketch.edge(end, first, *([again] if optional else []))
-            self.sketch.edge(last, after)
+            self.sketch.edge(end, first, *(again if optional else ()))
+            self.sketch.edge(last, after, *(past if loops else ()))
             if i > least:
-                self.sketch.edge(end, after)
-            if most is None and i == copies:
-                self.sketch.edge(last, first, again)
+                self.sketch.edge(end, after, *past)
+            if loops:
+                self.sketch.edge(last, first, *again)
             end = after
         return start, end
 

@@ -247,17 +247,20 @@ def _parts(body: EventPattern, names: build.PositionNames) -> Parts:
 def _possessive(
     out: list[auto.Transition], places: list[build.SketchState]
 ) -> tuple[auto.Transition, ...]:
-    """Leave out what a greedy repetition takes from the transitions behind it.
+    """Leave out transitions that leave a greedy loop with an event that surely repeats it.
 
-    Events that match letters which are not equal are left to `ConfigurationMover`.
+    Where that depends on the event or on time, it is left to `ConfigurationMover`.
     """
-    taken = {places[t.target - 1].letter for t in out if t.greedy and not _condition(places, t)}
-    return tuple(t for t in out if t.greedy or places[t.target - 1].letter not in taken)
 
+    def asked(t: auto.Transition) -> tuple[object, ...]:
+        return places[t.target - 1].letter, t.nots, t.held, t.early, t.bounds
 
-def _condition(places: list[build.SketchState], transition: auto.Transition) -> bool:
-    atom = places[transition.target - 1].atom
-    return atom is not None and atom.condition is not None
+    def sure(t: auto.Transition) -> bool:
+        atom = places[t.target - 1].atom
+        return atom is None or atom.condition is None
+
+    again = {(loop, asked(t)) for t in out if sure(t) for loop in t.greedy}
+    return tuple(t for t in out if not any((loop, asked(t)) in again for loop in t.past))
 
 
 def _inner(body: EventPattern, names: build.PositionNames) -> auto.Automaton:
@@ -290,6 +293,7 @@ def _transition(
             target=link.target + 1,
             spare=link.spare,
             greedy=link.greedy,
+            past=link.past,
             enters=enters,
             crosses=crosses,
             leaves=link.leaves,

@@ -75,9 +75,9 @@ class ConfigurationMover:
             for event in ways
             if (found := self._taken(at, transition, event)) is not None
         ]
-        greedy = [event for transition, event, _ in used if transition.greedy]
+        greedy = {loop for transition, *_ in used for loop in transition.greedy}
         for transition, event, (values, gathered) in used:
-            if transition.greedy or not greedy:
+            if greedy.isdisjoint(transition.past):
                 after = self._moved(at, transition, values, event.time, gathered)
                 yield Used(after, transition.spare)
 

@@ -97,7 +97,7 @@ MISTAKES = [
     ("QUERY Hot AS SELECT * { ?s ?p ?o }", (4, 7), "there are two queries named Hot", "line 2"),
     ("EVENT G(?a) AS { ?a :b :c }", (4, 7), "there are two events named G", "line 3"),
     ("RULE a ON G THEN CALL f() RULE a ON G THEN CALL f()", (4, 32), "two rules named a", "line 4"),
-    ("EVENT A(?x) AS { ?x a :A FILTER (?x > 3) }", (4, 16), "only contain triples", "FILTER in"),
+    ("EVENT A(?x) AS { ?x a :A MINUS { ?x :is 3 } }", (4, 16), "only contain triples", "FACT in"),
     ("EVENT A AS { }", (4, 12), "must not be empty", None),
     ("EVENT B(?y) AS { ?x a :B }", (4, 9), "?y of the event B is not bound", "there is ?x"),
     ("EVENT C ON APPEAR OF Hot(?r, ?tt)", (4, 30), "Hot has no variable ?tt", "did you mean ?t?"),

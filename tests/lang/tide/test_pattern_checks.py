@@ -100,12 +100,12 @@ SHAPES = [
     ("(a -> b) WITHIN 1.5s", 17, "expected a duration, found '1.5s'", "500ms"),
     ("(a -> b) WITHIN 5x", 17, "expected a duration, found '5x'", "500ms"),
     ("(a -> b) WITHIN c", 17, "expected a duration such as 10s, found 'c'", ""),
-    ("(a -> b) WITHN 5s", 10, "expected '->', a number such as '{3}'", "did you mean WITHIN?"),
+    ("(a -> b) WITHN 5s", 10, "expected '->', a repetition such as '{3}'", "did you mean WITHIN?"),
     ("a - > b", 3, "expected '(', '->'", ""),
     ("a ->", 4, "expected a name, '(', NOT or ALL, found the end", ""),
     ("a -> Strict", 6, "expected a name, '(', NOT or ALL, found 'Strict'", "is a keyword"),
     ("(a -> b", 7, "expected ')', found the end", ""),
-    ("a -> b CONTEXT STRCT", 16, "expected CHRONICLE, IMMEDIATE or STRICT", "STRICT?"),
+    ("a -> b CONTEXT STRCT", 16, "expected CHRONICLE, IMMEDIATE, STRICT or UNRES", "STRICT?"),
 ]  # fmt: skip
 
 
@@ -131,8 +131,8 @@ VARIABLES = [  # the mark is where the mistake is
     (" AS a -> (^NOT A(?x) -> A(?x)){2}", "?x is used in NOT before", "before NOT"),
     (" AS (a -> ^NOT A(?x) -> b) AND A(?x)", "?x is used in NOT before", "before NOT"),
     (" AS A(?x) OR a -> ^NOT A(?x) -> A(?x)", "?x is used in NOT before", "before NOT"),
-    (" AS A -> B CONTEXT STRICT PER ^?y", "PER ?y: the event A does not have ?y", "every event"),
-    (" AS A -> NOT a -> A CONTEXT STRICT PER ^?x", "PER ?x: the event a does", "every event"),
+    (" AS A -> B CONTEXT STRICT PER ^?y", "PER ?y: the event A does not have ?y", "begins with"),
+    (" AS (a OR A) -> A CONTEXT STRICT PER ^?x", "PER ?x: the event a does", "begins with"),
     (" AS A -> A CONTEXT STRICT PER ?x, ^?x", "?x is given twice", ""),
 ]
 
@@ -252,7 +252,7 @@ a, b = Atom("a", ()), Atom("b", ())
 x = Var("x")
 MADE = [
     (Repeat(a, 0, None), (), "accepts the empty sequence"),
-    (Repeat(a, 2, 5), (), "a repetition is {n}, {+} or {*}"),
+    (Repeat(a, 5, 2), (), "nothing can match {5,2}"),
     (Repeat(a, -1, -1), (), "nothing can match {-1}"),
     (Not(a), (), "cannot begin with NOT"),
     (Either((a, Not(b))), (), "NOT cannot be an operand of OR"),

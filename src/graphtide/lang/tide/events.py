@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lark import Token, Tree
 
-from graphtide.algebra.expressions import Expression, Var
+from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.variables import mentioned, merge, pattern_variables
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.sparql.scanner import name_hint
@@ -39,14 +39,21 @@ def read_event(
 
 def _read_check(source: Source, token: Token, event: tide.EventDeclaration) -> Expression | None:
     check = filter_of(source, token, "write a query, and an event ON APPEAR OF it")
-    if check is None:
+    if check is None or not _tests_parameters(source, token, check, event):
         return None
-    unknown = sorted(v.name for v in mentioned(check) - set(event.parameters))
+    return check if event.check is None else Call("&&", (event.check, check))
+
+
+def _tests_parameters(
+    source: Source, token: Token, condition: Expression, event: tide.EventDeclaration
+) -> bool:
+    """Whether the condition of CHECK or FILTER is over parameters; else it is reported."""
+    unknown = sorted(v.name for v in mentioned(condition) - set(event.parameters))
     for name in unknown:
         hint = name_hint(f"?{name}", map(str, event.parameters), "parameter")
         message = f"?{name} is not a parameter of the event {event.name}"
         source.report_variable(token, name, message, hint)
-    return None if unknown else check
+    return not unknown
 
 
 def _read_event(
@@ -55,13 +62,17 @@ def _read_event(
     name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
     parameters = variables_of(source, written) if written is not None else None
     if tree.data == "graph_event":
-        patterns = triples_of(source, tokens_of(tree, "GROUP")[0])
-        if patterns is None or (written is not None and parameters is None):
+        group = tokens_of(tree, "GROUP")[0]
+        read = triples_of(source, group)
+        if read is None or (written is not None and parameters is None):
             return None
+        patterns, condition = read
         known: Variables = merge(*(pattern_variables(pattern) for pattern in patterns))
         event = tide.EventDeclaration(
-            str(name), parameters or (), tide.GraphPattern(patterns), name.line or 1
+            str(name), parameters or (), tide.GraphPattern(patterns), name.line or 1, condition
         )
+        if condition is not None and not _tests_parameters(source, group, condition, event):
+            return None
     else:
         change = next(each for each in tree.children if isinstance(each, Tree))
         found = read_change(source, change, names, name)

@@ -37,20 +37,26 @@ def facts_of(source: Source, groups: list[Token]) -> SelectQuery | None:
     return parse_query(f"{source.prologue} SELECT * WHERE {{ {' '.join(groups)} }}")
 
 
-def triples_of(source: Source, group: Token) -> tuple[TriplePattern, ...] | None:
-    """The triple patterns of an event."""
+def triples_of(
+    source: Source, group: Token
+) -> tuple[tuple[TriplePattern, ...], Expression | None] | None:
+    """The triple patterns of an event, and the condition of its FILTERs."""
     query = source.parse_fragment(group, parse_query, "SELECT * WHERE")
     if query is None:
         return None
     node = query.root.child if isinstance(query.root, Project) else query.root
-    if not isinstance(node, Bgp) or not _plain(node.patterns):
-        hint = "test values with FILTER in the rule, and facts with FACT"
-        source.report(group, "the pattern of an event can only contain triples", hint)
+    tests: list[Expression] = []
+    while isinstance(node, Filter):
+        tests.append(node.condition)
+        node = node.child
+    if not isinstance(node, Bgp) or not _plain(node.patterns) or any(map(_has_exists, tests)):
+        hint = "test facts with FACT in the rule"
+        source.report(group, "the pattern of an event can only contain triples and FILTER", hint)
         return None
     if not node.patterns:
         source.report(group, "the pattern of an event must not be empty")
         return None
-    return node.patterns
+    return node.patterns, Call("&&", tuple(tests)) if len(tests) > 1 else next(iter(tests), None)
 
 
 def _plain(patterns: tuple[TriplePattern, ...]) -> bool:
