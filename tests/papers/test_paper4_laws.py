@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patterns.random_patterns import atoms, lengths, simple, streams
 
+from graphtide import LiveGraph
 from graphtide.lang.durations import WrittenDuration
 from graphtide.lang.tide.ast import (
     Atom,
@@ -24,6 +25,7 @@ from graphtide.lang.tide.ast import (
     Repeat,
     Within,
 )
+from graphtide.lang.tide.program import Program
 from graphtide.testing.event_readings import OracleEvent, OracleReader, holds
 
 A, B, C = Atom("a", ()), Atom("b", ()), Atom("c", ())
@@ -206,3 +208,50 @@ def test_not_within_leaves_what_holds_for_longer(
     longer = HoldsFor(fol(p, q), WrittenDuration(length.amount + 1))
     if lacks(Within(fol(p, q), length), gap) and holds(fol(p, q), gap):
         assert holds(longer, gap)
+
+
+@given(p=atoms(), q=atoms(), length=lengths(), stream=streams(most=6))
+def test_not_holds_for_leaves_what_is_within(
+    p: Atom, q: Atom, length: WrittenDuration, stream: list[tuple[str, tuple[int, ...], int]]
+) -> None:
+    """The other way around: what there is of it, though none lasts that long, is over sooner."""
+    gap = events(stream)
+    shorter = Within(fol(p, q), WrittenDuration(length.amount - 1))
+    if lacks(HoldsFor(fol(p, q), length), gap) and holds(fol(p, q), gap):
+        assert holds(shorter, gap)
+
+
+@given(text=st.text("c", max_size=6), pause=st.integers(0, 9), length=st.integers(1, 8))
+def test_with_one_trace_not_within_is_holds_for_in_both_directions(
+    text: str, pause: int, length: int
+) -> None:
+    """One a and one b, with c's between them: either they are within, or it holds for longer."""
+    between = [OracleEvent(1 + n, "c", (), 1) for n in range(len(text))]
+    gap = [OracleEvent(0, "a", (), 1), *between, OracleEvent(1 + len(text), "b", (), 1 + pause)]
+    within = Within(fol(A, B), WrittenDuration(length))
+    longer = HoldsFor(fol(A, B), WrittenDuration(length + 1))
+    assert lacks(within, gap) is holds(longer, gap)
+    assert lacks(longer, gap) is holds(within, gap)
+
+
+def test_with_several_traces_not_within_is_more_than_holds_for() -> None:
+    """Of a a b, the first a is far from b and the second one near: both sides can be true."""
+    gap = [OracleEvent(n, k, (), t) for n, (k, t) in enumerate([("a", 1), ("a", 8), ("b", 9)])]
+    assert holds(HoldsFor(fol(A, B), WrittenDuration(6)), gap)
+    assert not lacks(Within(fol(A, B), WrittenDuration(5)), gap)
+
+
+def test_not_at_the_beginning_is_refused_with_what_to_write() -> None:
+    """Figure 7c alone would match any event but a, from no known beginning on."""
+    head = "PREFIX : <ex:> EVENT A(?x) AS { ?e :a ?x } EVENT B(?x) AS { ?e :b ?x }\n"
+    (error,) = Program.check(f"{head}PATTERN P(?x) AS NOT A(_) -> B(?x)").errors
+    assert "a pattern cannot begin with NOT" in error.message
+    assert "NO EVENT" in (error.hint or "")
+    instead = "RULE R WHEN EVENT b = B(?x) NO EVENT a = A(?x) BEFORE[0,10] b THEN CALL tell(?x)"
+    graph, told = LiveGraph(), []
+    graph.run(Program.parse(head + instead), functions={"tell": lambda x: told.append(x.value)})
+    for time, (kind, x) in enumerate([("a", 1), ("b", 1), ("b", 2)]):
+        graph.publish([("<ex:e>", f"<ex:{kind}>", x)], time=time)
+    graph.publish([("<ex:e>", "<ex:b>", 1)], time=20)
+    graph.advance(to=40)
+    assert told == ["2", "1"]

@@ -1,4 +1,4 @@
-"""Times of events and matches in actions, events given by start and end, rules over facts alone."""
+"""Times and computed values in actions, events by start and end, rules over facts alone."""
 
 from __future__ import annotations
 
@@ -155,3 +155,32 @@ def test_a_filter_in_an_event_is_a_check():
     assert errors("EVENT V(?x) AS { ?x :v ?v FILTER NOT EXISTS { ?x :v 1 } }") == [
         "the pattern of an event can only contain triples and FILTER"
     ]
+
+
+def test_values_computed_for_the_actions():
+    told = []
+    graph = gt.LiveGraph()
+    graph.run(
+        gt.Program.parse(
+            HEAD
+            + """EVENT V(?x, ?v) AS { ?x :v ?v }
+            RULE R WHEN EVENT a = V(?x, ?v) EVENT b = V(?x, ?w) AFTER a
+              BIND (?w - ?v AS ?d) BIND (?d / (TIMEOF(b) - TIMEOF(a)) AS ?rate)
+            THEN INSERT { ?x :rate ?rate } ; EMIT :out { :e :c ?d } ; CALL tell(?d, ?rate)
+            EVENT C(?d) AS { :e :c ?d }
+            RULE S ON C(?d) THEN CALL tell(?d)"""
+        ),
+        functions={"tell": lambda *given: told.append([str(g.value) for g in given])},
+    )
+    graph.publish([(IRI("x"), IRI("v"), 3)], time=1)
+    graph.publish([(IRI("x"), IRI("v"), 9)], time=4)
+    assert [[float(n) for n in row] for row in told] == [[6, 2], [6]]
+    assert len(graph) == 1
+
+
+def test_what_bind_refuses():
+    rule = "RULE R WHEN EVENT a = A(?x) BIND {} THEN CALL tell(?y)".format
+    assert errors(rule("(?z + 1 AS ?y)")) == ["?z has no value in this rule"]
+    assert errors(rule("(1 + 1 AS ?x)")) == ["?x has a value already"]
+    assert errors(rule("(?x + 1)")) == ["invalid BIND"]
+    assert errors("EVENT Bind(?x) AS { ?e :b ?x } RULE R ON Bind(?x) THEN CALL f(?x)") == []

@@ -163,9 +163,12 @@ def event_end(
 
 
 def typed_events(
-    types: Sequence[int], values: Sequence[Sequence[int]], times: Sequence[int]
+    types: Sequence[int],
+    values: Sequence[Sequence[int]],
+    times: Sequence[int],
+    starts: Sequence[int] | None = None,
 ) -> EventBatch:
-    """Typed events, each with its type id, its row of values and its time.
+    """Typed events, each with its type id, its row of values and its time; perhaps its start.
 
     >>> typed_events([0, 3], [(7, 8), (9,)], [10, 10]).values.tolist()
     [[7, 8], [9, 0]]
@@ -176,7 +179,7 @@ def typed_events(
     return EventBatch(
         _NO_TRIPLES,
         np.zeros(many + 1, np.int64),
-        ends,
+        ends if starts is None else np.array(starts, np.int64),
         ends,
         np.full(many, NO_NUMBER, np.int64),
         np.array(types, np.int32),

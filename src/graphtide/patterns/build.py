@@ -452,9 +452,7 @@ class Builder:
     def _repeat(self, node: tide.Repeat, chain: Chain, zones: tuple[int, ...]) -> Ends:
         """Copies; an optional copy can be skipped, the last one of `{+}` and `{*}` is a loop."""
         part, least, most = node.part, node.least, node.most
-        again, past = (EdgeMark("spare"),), ()
-        if node.greedy:
-            again, past = self.names.greedy_marks()
+        again, past = self.names.greedy_marks() if node.greedy else ((EdgeMark("spare"),), ())
         copies = max(least, 1) if most is None else most
         shortest = self.measure.shortest(part)
         start = end = self.sketch.state()

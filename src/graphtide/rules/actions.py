@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -12,16 +13,17 @@ from pyoxigraph import BlankNode
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import DefaultGraph, TriplePattern
 from graphtide.engine.ingest import Ids, quad_ids
-from graphtide.errors import ActionError
+from graphtide.errors import ActionError, ExpressionError
+from graphtide.functions.evaluate import evaluate
 from graphtide.functions.templates import blank_label, fill_template
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
-from graphtide.lang.tide.references import EventReference, references_in
+from graphtide.lang.tide.references import references_in
 from graphtide.rdf.kinds import BLANK, IRI
 from graphtide.rules.compile import times_in
 from graphtide.rules.temporal import Span, time_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
@@ -133,7 +135,7 @@ class Updates:
 
     def __init__(self, rule: RuleDeclaration, terms: TermDictionary) -> None:
         self._terms = terms
-        self._times = times_in(rule)
+        self._row = ActionRow(rule)
         self._actions = [
             (number, action, self._quads(action.template))
             for number, action in enumerate(rule.actions)
@@ -147,7 +149,7 @@ class Updates:
             parts = [triple.subject, triple.predicate, triple.object]
             if not isinstance(triple.graph, DefaultGraph):
                 parts.append(triple.graph)  # type: ignore[arg-type] # a template names one graph
-            if any(isinstance(part, BlankNode) for part in parts) or references_in(parts):
+            if any(isinstance(part, BlankNode) for part in parts) or self._row.uses(parts):
                 return None
             s, p, o, *g = (p if isinstance(p, Var) else self._terms.encode(p) for p in parts)
             quads.append((s, p, o, g[0] if g else None))
@@ -161,7 +163,7 @@ class Updates:
             there = isinstance(action, Insert)
             if quads is None:
                 scope = action_scope(pending.rule, pending.number, number)
-                row = timed_row(pending.firing(), self._times)
+                row = self._row.of(pending.firing())
                 for filled in fill_template(action.template, row, scope=scope):
                     wanted[quad_ids(self._terms, *filled)] = there
                 continue
@@ -205,7 +207,7 @@ class Actions:
         self._policy = policy
         self._terms = terms
         self._updates = Updates(rule, terms)
-        self._times = times_in(rule)
+        self._row = ActionRow(rule)
         self._calls = [
             (number, each)
             for number, each in enumerate(rule.actions)
@@ -241,7 +243,7 @@ class Actions:
 
     def _try(self, pending: PendingFiring) -> None:
         firing = pending.firing() if self._looks else None
-        row = {} if firing is None else timed_row(firing, self._times)
+        row = {} if firing is None else self._row.of(firing)
         for number, action in self._calls:
             given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
             self._call(action.function, given, f"{pending.number}-{number}")
@@ -269,12 +271,34 @@ class Actions:
         self._effects.emit(stream, triples)
 
 
-def timed_row(firing: Firing, times: tuple[EventReference, ...]) -> dict[Var, Term]:
-    """The values of a firing by variable, with the times that its actions use."""
-    if not times:
-        return firing.row
-    spans = {name: Span(*span) for name, span in firing.events.items()}
-    return {**firing.row, **time_values(times, spans, firing.time)}
+class ActionRow:
+    """The values that the actions of a rule use: of its firings, their times, and computed ones."""
+
+    def __init__(self, rule: RuleDeclaration) -> None:
+        self._times = times_in(rule)
+        self._computed = rule.computed
+        self._computes = {variable for variable, _ in rule.computed}
+
+    def uses(self, parts: Iterable[object]) -> bool:
+        """Whether some parts of a template are not values of the match."""
+        return any(part in self._computes or references_in([part]) for part in parts)
+
+    def of(self, firing: Firing) -> dict[Var, Term]:
+        """The values of a firing by variable."""
+        if not self._times and not self._computed:
+            return firing.row
+        spans = {name: Span(*span) for name, span in firing.events.items()}
+        return self.completed(firing.row, spans, firing.time)
+
+    def completed(
+        self, row: dict[Var, Term], spans: Mapping[str, Span], time: int
+    ) -> dict[Var, Term]:
+        """The values of a match with its times and what is computed; an error gives no value."""
+        row = row | time_values(self._times, spans, time)
+        for variable, expression in self._computed:
+            with suppress(ExpressionError):
+                row[variable] = evaluate(expression, row)
+        return row
 
 
 def takes_id(function: Callable[..., object]) -> bool:

@@ -113,7 +113,7 @@ Reads = tuple["Var | Term | None", "Var | Term | None", "Var | Term | None"]
 def only_inserts(rule: tide.RuleDeclaration, queries: Iterable[SelectQuery]) -> bool:
     """Whether a rule does nothing but insert what none of some queries can match."""
     inserts = [action for action in rule.actions if isinstance(action, tide.Insert)]
-    if len(inserts) < len(rule.actions) or times_in(rule):
+    if len(inserts) < len(rule.actions) or rule.computed or times_in(rule):
         return False
     written = [triple for insert in inserts for triple in insert.template]
     reads = [read for query in queries for read in _reads(query.root)]
@@ -131,6 +131,7 @@ def times_in(rule: tide.RuleDeclaration) -> tuple[EventReference, ...]:
                 found += references_in(arguments)
             case tide.Retract():
                 pass
+    found += references_in(v for _, expression in rule.computed for v in mentioned(expression))
     return tuple(dict.fromkeys(found))
 
 
@@ -145,7 +146,7 @@ def why_one_by_one(rule: tide.RuleDeclaration, queries: Iterable[SelectQuery]) -
         tide.Retract: "RETRACT",
     }
     found = dict.fromkeys(words[type(a)] for a in rule.actions if type(a) in words)
-    times = [each.function for each in times_in(rule)][:1]
+    times = ["BIND" for _ in rule.computed[:1]] + [each.function for each in times_in(rule)][:1]
     return ", ".join([*found, *times]) or "INSERT of what rules read"
 
 

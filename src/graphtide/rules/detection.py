@@ -19,6 +19,7 @@ from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import AnyDetector, KernelDetector, make_detector
 from graphtide.patterns.event_rows import UNNAMED, RowArranger, by_first_row
 from graphtide.patterns.history import EventNumbers, HistorySavepoint, TokenHistory
+from graphtide.patterns.measure import lifetime
 from graphtide.patterns.tokens import NEVER, PatternMatch
 from graphtide.rdf.holders import flat_ids
 from graphtide.rules.compile import Compiler, events_in_use
@@ -72,12 +73,19 @@ class PatternRunner:
     """The detector of a pattern, and its last complex events."""
 
     def __init__(
-        self, detector: AnyDetector, type_: EventType, rank: Rank, *, retracts: bool
+        self,
+        detector: AnyDetector,
+        type_: EventType,
+        rank: Rank,
+        *,
+        retracts: bool,
+        interval: bool = False,
     ) -> None:
         automaton = detector.automaton
         self._rank = rank
         self._retracts = retracts
         self.detector = detector
+        self._interval = interval
         self.total = 0
         self.reads_all = automaton.noisy and not automaton.per
         """Whether any event may be noise."""
@@ -119,14 +127,23 @@ class PatternRunner:
             self._append(each.values, each.start, each.time)
         return matches
 
-    def feed(self, rows: TypedRows) -> Iterator[tuple[list[int], int, int]]:
-        """The complex events that some events complete: values, time, and index of the row."""
+    def feed(self, rows: TypedRows) -> Iterator[tuple[list[int], int, int, int]]:
+        """The complex events that some events complete: values, times, and index of the row."""
         arranged = self._arranger.rows(rows.types, rows.values, rows.times, rows.numbers)
         matches = self._history.feed(arranged).of_input(arranged)
         columns = (matches.values, matches.start, matches.time, matches.at)
         for row, start, time, at in zip(*(column.tolist() for column in columns), strict=True):
             self._append(row, start, time)
-            yield row, time, at
+            yield row, start if self._interval else time, time, at
+
+    def began(self, match: PatternMatch) -> int:
+        """Since when a complex event lasts for rules: it is an instant unless it is an INTERVAL."""
+        return match.start if self._interval else match.time
+
+    @property
+    def longest(self) -> int:
+        """How long its complex events may last for rules."""
+        return int(lifetime(self.detector.automaton).ticks) if self._interval else 0
 
     def reads(self, types: Iterable[int]) -> bool:
         """Whether it names one of some types."""
@@ -181,6 +198,7 @@ class CompleteEvent(NamedTuple):
     pattern: int
     type: int
     values: Sequence[int]
+    start: int
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -194,6 +212,7 @@ def complex_batch(events: Sequence[CompleteEvent]) -> EventBatch:
         [each.type for each in events],
         [each.values for each in events],
         [each.time for each in events],
+        [each.start for each in events],
     )
 
 
@@ -247,6 +266,7 @@ class Detection:
                 complex_types[pattern.name],
                 self._texts,
                 retracts=retracts,
+                interval=pattern.interval,
             )
             for pattern in patterns
         }
@@ -280,6 +300,11 @@ class Detection:
         for name, each in self.patterns.items():
             each.load(saved["patterns"][name], self._terms)
 
+    def longest(self) -> int:
+        """How long a complex event that is an INTERVAL may last."""
+        every = (each.longest for each in self.patterns.values())
+        return max((ticks for ticks in every), default=0)
+
     def next_time(self) -> int:
         """The time of the next timer, at which a token may be completed or dropped."""
         return min((each.detector.next_time() for each in self.patterns.values()), default=NEVER)
@@ -288,9 +313,9 @@ class Detection:
         """The complex events that timers before `to` complete."""
         self._now = max(self._now, to - 1)
         completed = [
-            CompleteEvent(0, each.time, number, detected.type_id, each.values)
-            for number, detected in enumerate(self.patterns.values())
-            for each in detected.pass_time(to)
+            CompleteEvent(0, each.time, number, run.type_id, each.values, run.began(each))
+            for number, run in enumerate(self.patterns.values())
+            for each in run.pass_time(to)
         ]
         return sorted(completed, key=lambda each: each.order)
 
@@ -351,11 +376,11 @@ class Detection:
         rows = self._rows(events)
         more: list[CompleteEvent] = []
         for number, detected in enumerate(self.patterns.values()):
-            for row, time, at in detected.feed(rows):
+            for row, start, time, at in detected.feed(rows):
                 after = 2 * int(rows.events[at]) + 1
                 if time < rows.times[at]:
                     after = 2 * int(np.searchsorted(events.ends, time, side="right"))
-                more.append(CompleteEvent(after, time, number, detected.type_id, row))
+                more.append(CompleteEvent(after, time, number, detected.type_id, row, start))
         if len(events):
             for each in self.pass_time(int(events.ends[-1])):
                 after = 2 * int(np.searchsorted(events.ends, each.time, side="right"))
@@ -372,9 +397,9 @@ class Detection:
             rows = self._row(event, hits) or self._rows(event, hits)
             for number, each in enumerate(self.patterns.values()):
                 if (noise and each.reads_all) or each.reads(hits):
-                    for row, time, _ in each.feed(rows):
+                    for row, start, time, _ in each.feed(rows):
                         place = int(time == now)
-                        more.append(CompleteEvent(place, time, number, each.type_id, row))
+                        more.append(CompleteEvent(place, time, number, each.type_id, row, start))
         else:
             self._number += 1
         if self.next_time() < now:

@@ -165,7 +165,8 @@ class RunningProgram:
         self._sources = [self._source(*each) for each in compiler.changes.items()]
         self._row_trackers: list[change_events.RowTracker] = []
         effects = GraphEffects(self._connection, self._sources)
-        entries = RuleSet(self._connection, max_event_duration)
+        lasting = 0 if self._detection is None else self._detection.longest()
+        entries = RuleSet(self._connection, max(max_event_duration, lasting))
         self._engine = RuleEngine(
             self._connection, entries, effects, self._detection, max_firings=max_firings
         )

@@ -49,10 +49,11 @@ def warnings_of(
       hint: mend the CHECK, or remove the event
     """
     nevers = _NeverEvents(program)
+    intervals = {pattern.name for pattern in program.patterns if pattern.interval}
     found = [w for event in events_in_use(program) for w in nevers.warnings(event)]
     for rule in program.rules:
         found += _arguments(rule)
-        found += _times(rule, Compiler(tick_ms), max_event_duration)
+        found += _times(rule, Compiler(tick_ms), max_event_duration, intervals)
     return sorted(dict.fromkeys(found), key=lambda each: each.line)
 
 
@@ -134,13 +135,14 @@ def _arguments(rule: tide.RuleDeclaration) -> Iterator[ProgramWarning]:
 
 
 def _times(
-    rule: tide.RuleDeclaration, compiler: Compiler, longest: float
+    rule: tide.RuleDeclaration, compiler: Compiler, longest: float, intervals: set[str]
 ) -> Iterator[ProgramWarning]:
     """Temporal tests that never hold."""
     compiled = compiler.rule(rule)
     parts = temporal.conjuncts(compiled.test)
     denied = {condition.name for condition in compiled.negative}
-    lasting = {u.name: longest if _is_graph_event(u) else 0 for u in rule.events}
+    lasting = {u.name: longest if _is_graph_event(u) else 0.0 for u in rule.events}
+    lasting |= {u.name: inf for u in rule.events if u.type.name in intervals}
     plain = tuple(part for part in parts if not temporal.named(part) & denied)
     names = [condition.name for condition in compiled.positive]
     subject = f"the rule {rule.name} never fires"

@@ -12,6 +12,7 @@ from spark.stages.program_runs import (
     change,
     event,
     in_process,
+    iri,
     watermark,
     with_actions,
 )
@@ -188,7 +189,7 @@ QUERY All AS SELECT ?s ?p ?o { ?s ?p ?o }
 
 def test_times_of_events_in_tests_and_templates(tmp_path):
     steps = [(1, 0, "a"), (2, 1, "b"), (4, 2, "b")]
-    rows = [event(time, tx, (ex("x"), ex(p), ex("y")))[0] for time, tx, p in steps]
+    rows = [event(time, tx, (iri("x"), iri(p), iri("y")))[0] for time, tx, p in steps]
     batches = [[row, (*row[:2], 0, *[None] * 5)] for row in rows] + [[watermark(9)]]
     alone = in_process(PREFIX + TIMES, rows, 9)
     running, fired = with_actions(PREFIX + TIMES, batches, 2, tmp_path, quiet=True)
@@ -197,4 +198,6 @@ def test_times_of_events_in_tests_and_templates(tmp_path):
     assert [rule for rule, *_ in expected] == ["R", "S"]
     there = {values for name, *_, values in running.deltas if name == "All"}
     number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'.format
-    assert there == {(ex("x"), ex(p), number(n)) for p, n in [("from", 1), ("to", 4), ("seen", 1)]}
+    assert there == {
+        (iri("x"), iri(p), number(n)) for p, n in [("from", 1), ("to", 4), ("seen", 1)]
+    }

@@ -173,6 +173,8 @@ class RuleDeclaration:
     actions: tuple[Action, ...]
     priority: int
     line: int
+    computed: tuple[tuple[Var, Expression], ...] = ()
+    """`BIND (expression AS ?variable)`: values for the actions."""
 
 
 # --- repair ---
@@ -303,7 +305,8 @@ class PatternDeclaration:
     """`PATTERN name(parameters) AS body CONTEXT context skip PER variables`.
 
     Patterns used in the body are inlined, so that every atom is an EVENT. Those of the parameters
-    that are `computed` have expressions over the events of a match.
+    that are `computed` have expressions over the events of a match. `interval`: for rules a complex
+    event lasts from its first event to its last.
     """
 
     name: str
@@ -314,3 +317,4 @@ class PatternDeclaration:
     line: int
     skip: Skip = "NO SKIP"
     computed: tuple[tuple[Var, Expression], ...] = ()
+    interval: bool = False

@@ -194,8 +194,9 @@ def laid_out_pattern(tree: Tree[Token], written: Callable[[Token], str], width: 
     head = [t for t in tree.children if isinstance(t, Token) and t.type != "AS"]
     expression, *scopes = (part for part in tree.children if isinstance(part, Tree))
     body = _Writer(written).text(expression)
-    name = f"PATTERN {''.join(map(written, head[1:]))} AS"
+    name = f"PATTERN {''.join(written(t) for t in head[1:] if t.type != 'INTERVAL')} AS"
     scope = "".join(_scope(part) for part in scopes)
+    scope = " ".join([scope, *(t.upper() for t in head if t.type == "INTERVAL")]).strip()
     line = f"{name} {body}" + (f" {scope}" if scope else "")
     if len(line) <= width and "\n" not in line:
         return line

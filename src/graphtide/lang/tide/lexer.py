@@ -44,7 +44,7 @@ WORDS: Final = (
 
 OWN_WORDS: Final = {
     "EVENT": ("CHECK", "UPDATE"),
-    "RULE": ("UPDATE",),
+    "RULE": ("UPDATE", "BIND"),
     "CONTEXT": CONTEXTS,
     "PATTERN": ("ALL", "WITHIN", "HOLDS", "FOR", "CONTEXT", *CONTEXTS, "PER"),
     "GOAL": ("NONE", "AT", "MOST", "MINIMIZE", "WEIGHT"),
@@ -54,13 +54,17 @@ OWN_WORDS: Final = {
 
 AFTER_CONTEXT: Final = ("SKIP", "PAST", "LAST", "NEXT")
 AFTER_COUNT: Final = ("GREEDY", "RELUCTANT")
+INTERVAL: Final = "INTERVAL"
 """Keywords of patterns in one place only."""
 
 ALL_WORDS: Final = (
     *(*WORDS, *(word for words in OWN_WORDS.values() for word in words)),
-    *(*AFTER_CONTEXT, *AFTER_COUNT),
+    *(*AFTER_CONTEXT, *AFTER_COUNT, INTERVAL),
 )
 _KEYWORDS: Final = frozenset((*TOP_LEVEL, *ALL_WORDS, *RELATIONS))
+
+_BEFORE_EVENTS: Final = ("PATTERN", "AS", "ARROW", "OR", "AND", "NOT", "OPEN", "COMMA")
+"""What the name of an event may follow in a pattern."""
 
 _OPENING, _CLOSING = ("{", "(", "["), ("}", ")", "]")
 _SIGNS: Final = {"=": "EQUALS", ";": "SEMICOLON", "(": "OPEN", ")": "CLOSE", ",": "COMMA"}
@@ -226,7 +230,7 @@ class _Cutter:
             self._piece("GROUP")
         elif self._tokens.at("[") and self._previous == "RELATION":
             self._piece("BOUNDS")
-        elif self._tokens.at("(") and self._previous in ("NAME", "FILTER", "CHECK"):
+        elif self._tokens.at("(") and self._previous in ("NAME", "FILTER", "CHECK", "BIND"):
             self._piece("ARGUMENTS" if self._previous == "NAME" else "EXPRESSION")
         elif token.kind == "word":
             self._word(token)
@@ -268,11 +272,18 @@ class _Cutter:
         own = OWN_WORDS.get(self._chunk.word, ())
         if self._chunk.word == "PATTERN":
             own += AFTER_COUNT if self._previous == "COUNT" else ()
+            own += () if self._previous in _BEFORE_EVENTS else (INTERVAL,)
             own += AFTER_CONTEXT if any(t.type == "CONTEXT" for t in self._chunk.tokens) else ()
-        if word in WORDS or (word in own and (word != "UPDATE" or self._previous == "ON")):
+        if word in WORDS or (word in own and self._fits(word)):
             self._add(word)
         else:
             self._add("RELATION" if word in RELATIONS else "NAME")
+
+    def _fits(self, word: str) -> bool:
+        """Whether a word that may be a name, too, is a keyword here."""
+        named = self._previous in ("ON", "EVENT", "EQUALS", "CALL", "RULE")
+        binds = self._tokens.follows("(") and not named
+        return {"UPDATE": self._previous == "ON", "BIND": binds}.get(word, True)
 
     def _piece(self, kind: str) -> None:
         """A bracket with its content as one token."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from graphtide.errors import GraphtideError
@@ -160,6 +161,10 @@ def flaws_of(pattern: tide.PatternDeclaration) -> Iterator[Flaw]:
     if pattern.skip != "NO SKIP" and pattern.context != "UNRESTRICTED":
         hint = "in other contexts an event is part of one match only"
         yield Flaw(f"{pattern.skip} is for CONTEXT UNRESTRICTED", hint)
+    spans = (facts.span_of(body, in_time=in_time) for in_time in (True, False))
+    if pattern.interval and all(most == inf for _, most in spans):
+        hint = "add WITHIN and a duration: rules have to know how long it may last"
+        yield Flaw("INTERVAL is for a pattern that is over in some time", hint)
     for message, advice, atom in gathering.problems_of(pattern):
         yield Flaw(message, advice, atom)
     yield from variable_flaws(pattern)
@@ -260,7 +265,7 @@ def _absence_flaws(_name: str, body: tide.EventPattern) -> Iterator[Flaw]:
     """NOT at the beginning or at the end."""
     first, last = facts.first_absence(body), facts.last_absence(body)
     if first is not None:
-        hint = "write an event before it"
+        hint = "write an event before it, or in a rule NO EVENT a = A(…) BEFORE[0,10s] b"
         yield Flaw("a pattern cannot begin with NOT", hint, first)
     if last is not None and last is not first:
         hint = "add WITHIN and a duration, or an event after it"

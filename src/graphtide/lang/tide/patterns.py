@@ -388,8 +388,9 @@ class _Draft:
         skips = (t.type for part in scope for t in part.children if isinstance(t, Token))
         skip = " ".join(word for word in skips if word in _SKIP_WORDS) or "NO SKIP"
         pattern = tide.PatternDeclaration(
-            str(self.name), parameters, body, context, per, line, cast("tide.Skip", skip), computed
-        )
+            str(self.name), parameters, body, context, per, line, cast("tide.Skip", skip), computed,
+            interval=token_of(self.tree, "INTERVAL") is not None,
+        )  # fmt: skip
         pattern = gathering.named(pattern, reader.fields, reader.places.move)
         flaws = list(flaws_of(pattern))
         for flaw in flaws:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lark import Token, Tree
 
@@ -19,6 +20,7 @@ from graphtide.lang.tide.source import DeclaredNames, Source, token_of, tokens_o
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from graphtide.algebra.expressions import Expression
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
     from graphtide.rdf.terms import Term
 
@@ -237,6 +239,7 @@ class Draft:
     events: list[tide.EventUse] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     groups: list[Token] = field(default_factory=list)
+    binds: list[Token] = field(default_factory=list)
     written: list[WrittenTest] = field(default_factory=list)
     sound: bool = True
     certain: bool = True
@@ -273,8 +276,11 @@ def read_rule(
     bound = draft.bound(facts) if certain else None
     waits = any(use.negated for use in draft.events)
     tests = _read_tests(draft, _with(bound, draft.times(of_match=not waits)))
-    done = read_actions(source, actions, _with(bound, draft.times(of_match=True)), draft.events)
-    if not draft.sound or tests is None or done is None:
+    bound = _with(bound, draft.times(of_match=True))
+    computed = _read_binds(draft, bound)
+    bound = _with(bound, {variable for variable, _ in computed or ()})
+    done = read_actions(source, actions, None if computed is None else bound, draft.events)
+    if not draft.sound or tests is None or done is None or computed is None:
         return None
     number = token_of(tree, "NUMBER")
     if number is not None and not number.lstrip("+-").isdigit():
@@ -282,8 +288,32 @@ def read_rule(
         return None
     line = name.line or 1
     return tide.RuleDeclaration(
-        str(name), tuple(draft.events), facts, tests, done, int(number or 0), line
+        str(name), tuple(draft.events), facts, tests, done, int(number or 0), line, computed
     )
+
+
+_BIND: Final = re.compile(r"\((.*\S)\s+AS\s+[?$](\w+)\s*\)", re.IGNORECASE | re.DOTALL)
+
+
+def _read_binds(draft: Draft, bound: set[Var] | None) -> tuple[tuple[Var, Expression], ...] | None:
+    """The values that BIND computes for the actions, each from those before it."""
+    found: list[tuple[Var, Expression]] = []
+    for token in draft.binds:
+        written = _BIND.fullmatch(token)
+        if written is None:
+            draft.source.report(token, "invalid BIND", "write BIND (?a + 1 AS ?b)")
+            return None
+        expression = fragments.filter_of(draft.source, token.update(value=f"({written[1]})"))
+        variable, known = Var(written[2]), _with(bound, {v for v, _ in found})
+        if expression is None:
+            return None
+        if bound is not None and variable in (known or ()):
+            draft.source.report(token, f"{variable} has a value already", "choose another name")
+            return None
+        if not _all_bound(draft.source, token, mentioned(expression), known, "rule"):
+            return None
+        found.append((variable, expression))
+    return tuple(found)
 
 
 def _with(bound: set[Var] | None, times: set[Var]) -> set[Var] | None:
@@ -337,6 +367,9 @@ def _read_conditions(draft: Draft, tree: Tree[Token]) -> None:
 def _read_condition(draft: Draft, tree: Tree[Token]) -> None:
     if tree.data == "fact":
         draft.groups += tokens_of(tree, "GROUP")
+        return
+    if tree.data == "bind":
+        draft.binds += tokens_of(tree, "EXPRESSION")
         return
     use, *tests = (part for part in tree.children if isinstance(part, Tree))
     name = _read_use(draft, use, negated=tree.data == "none")

@@ -20,9 +20,8 @@ from graphtide.functions.templates import fill_template
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.rules.actions import takes_id
-from graphtide.rules.compile import times_in
-from graphtide.rules.temporal import Span, time_values
+from graphtide.rules.actions import ActionRow, takes_id
+from graphtide.rules.temporal import Span
 from graphtide.spark.output import FIRINGS
 from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_term, event_time
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
@@ -156,7 +155,7 @@ class FiredRule:
         row = {Var(n): terms.decode(terms.encode(text)) for n, text in self.values.items()}
         times = {name: event_time(event) for name, event in self.events.items()}
         spans = {name: Span(time, time) for name, time in times.items()}
-        return row | time_values(times_in(self.rule), spans, self.time)
+        return ActionRow(self.rule).completed(row, spans, self.time)
 
     def words(self) -> str:
         """The rule, when, and with which values."""

@@ -85,8 +85,10 @@ _LINE: Final = "line"
 """The field for the line of a declaration, which changes nothing."""
 
 _ADDED: Final = {"alias": "", "fields": (), "condition": None, "greedy": False,
-                 "skip": "NO SKIP", "computed": ()}  # fmt: skip
+                 "skip": "NO SKIP", "computed": (), "interval": False}  # fmt: skip
 """Fields of patterns that came later: with these values, the text is that of before."""
+
+_GROWN: Final = (tide.Atom, tide.Repeat, tide.PatternDeclaration, tide.RuleDeclaration)
 
 
 def fingerprint_text(part: object) -> str:
@@ -105,6 +107,6 @@ def fingerprint_text(part: object) -> str:
     if part is None or isinstance(part, str | int | float):
         return repr(part)
     found = {f.name: getattr(part, f.name) for f in fields(part) if f.name != _LINE}  # type: ignore[arg-type]
-    added = _ADDED if isinstance(part, tide.Atom | tide.Repeat | tide.PatternDeclaration) else {}
+    added = _ADDED if type(part) in _GROWN else {}
     values = [v for name, v in found.items() if name not in added or v != added[name]]
     return f"{NODE_NAMES[type(part)]}({','.join(map(fingerprint_text, values))})"

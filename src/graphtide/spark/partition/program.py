@@ -291,6 +291,13 @@ class ProgramSpec:
     def check(self) -> None:
         """Raise what cannot run on partitions."""
         _ = self.internal_queries, self.rule_keys, self.pattern_keys
+        for pattern in self.source.patterns:
+            if pattern.interval:
+                raise UnsupportedError(
+                    f"the pattern {pattern.name} is an INTERVAL: events with a duration do not run "
+                    "on Spark",
+                    hint="run the program in one process, or leave INTERVAL out",
+                )
         for rule, declared in zip(self.rules, self.source.rules, strict=True):
             types = {condition.name: condition.type for condition in rule.positive}
             for action in declared.actions:
