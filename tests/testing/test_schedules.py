@@ -62,7 +62,7 @@ def test_schedules_have_all_that_can_be_declared():
         "INSERT", "DELETE", "EMIT", "RETRACT", "CALL", "NO EVENT", "FACT", "PRIORITY", "PATTERN",
         "NOT", "WITHIN", "HOLDS FOR", "STRICT", "IMMEDIATE", "PER ?x", "APPEAR", "DISAPPEAR",
         "UPDATE", "ISTREAM", "DSTREAM", "RSTREAM", "RANGE", "ELEMENTS", "OPTIONAL", "COUNT",
-        "CHANGE OF", "WINDOW :v",
+        "CHANGE OF", "WINDOW :v", "UNRESTRICTED", "SKIP PAST LAST", "GREEDY", "WHERE (?b.x",
     ):  # fmt: skip
         assert word in texts, word
     assert {item.kind for each in schedules for item in each.items} == {"push", "change", "publish"}

@@ -154,7 +154,7 @@ class KeyedStreams:
 
     def is_shared(self, ways: Sequence[Event]) -> bool:
         """Whether an event may be in the streams of keys that it does not name."""
-        return any(event.type in self._shared for event in ways)
+        return bool(self._shared) and any(event.type in self._shared for event in ways)
 
     def _columns_of(self, letter: Letter) -> tuple[int | None, ...]:
         """The arguments that are the variables of PER; None where one is missing."""

@@ -58,6 +58,9 @@ class ConfigurationMover:
         self.automaton = automaton
         self.inner = {n.number: ConfigurationMover(n.automaton) for n in automaton.negations}
         self.watched = _nots(automaton)
+        greedy = any(t.greedy for out in automaton.transitions for t in out)
+        self._plain = not (greedy or automaton.gathers or automaton.gathered)
+        """Whether events are compared by their values alone: the common case, without detours."""
         self.timed: bool = any(p.timer for p in automaton.positions) or any(
             r.timed for r in self.inner.values()
         )
@@ -69,6 +72,15 @@ class ConfigurationMover:
 
     def use(self, at: Configuration, ways: Sequence[Event]) -> Iterator[Used]:
         """All ways to consume an event, which may be of several types."""
+        if self._plain:
+            for transition in self.open(at):
+                letter = self.automaton.positions[transition.target].letter
+                for event in ways if letter is not None else ():
+                    values = letter.match(event, at.values)  # type: ignore[union-attr]
+                    if values is not None and event.time <= self._latest(at, transition):
+                        after = self._moved(at, transition, values, event.time, ())
+                        yield Used(after, transition.spare)
+            return
         used = [
             (transition, event, found)
             for transition in self.open(at)

@@ -54,8 +54,14 @@ PATTERNS: Final = (
     "({A}(?x) OR {C}(?x)) -> {B}(?x)",
     "({A}(?x) -> {B}(?x)) HOLDS FOR 1",
     "ALL({A}(?x), {B}(?x))",
+    "{A}(?x){{1,2}} GREEDY -> {B}(?x)",
+    "({A}(?x) AS a -> {B}(?y) AS b WHERE (?b.x != ?a.x)) WITHIN {n}",
+    "({A}(?x) -> {C}(?x)? -> {B}(_) AS b WHERE (COUNT(?b) = 1)) WITHIN {n}",
 )
-CONTEXTS: Final = ("", "", "", " CONTEXT IMMEDIATE", " CONTEXT STRICT", " CONTEXT STRICT PER ?x")
+CONTEXTS: Final = (
+    *("", "", "", " CONTEXT IMMEDIATE", " CONTEXT STRICT", " CONTEXT STRICT PER ?x"),
+    *(" CONTEXT UNRESTRICTED", " CONTEXT UNRESTRICTED SKIP PAST LAST"),
+)
 
 _WINDOW = "REGISTER {out} :{name} AS SELECT ?x ?y FROM NAMED WINDOW :w ON :{s} [{size}]"
 WINDOWS: Final = (
