@@ -1,5 +1,6 @@
 """Patterns as texts: their layout, which changes no meaning, and patterns written in Python."""
 
+from dataclasses import replace
 from functools import reduce
 
 import pytest
@@ -290,3 +291,32 @@ def test_mistakes_in_python_are_told_of():
         event("A", object())
     with pytest.raises(QueryError, match="a pattern cannot begin with NOT"):
         ProgramBuilder().event("C", "", "<ex:c> <ex:c> 1").pattern("P", "", absent(c)).build()
+
+
+NEW = """PREFIX : <http://example.org/>
+EVENT A(?k, ?v) AS { ?e :k ?k ; :v ?v }
+PATTERN P(?k, COUNT(?up) AS ?n) AS A(?k, _){2,5} AS up WHERE (?up.v > PREV(?up.v)) -> A(?k, _)
+PATTERN Q(?k) AS (A(?k, _)? -> A(?k, _){1,} GREEDY -> NOT A(?k, _) WITHIN 5s)
+  CONTEXT UNRESTRICTED SKIP TO NEXT PER ?k
+PATTERN R(?k) AS (A(?k, _){3} -> A(?k, _)) WITHIN 1w CONTEXT STRICT PER ?k INTERVAL
+RULE S
+  WHEN EVENT p = P(?k, ?n)
+       EVENT r = R(?k) OVERLAPS p
+       BIND (?n * 2 AS ?m)
+  THEN INSERT { ?k :at TIMEOF(p) }
+"""
+
+
+def test_the_form_of_repetitions_names_and_conditions():
+    """Spaces and small letters go; what is in canonical form stays, and means the same."""
+    loose = NEW.replace("{2,5}", "{ 2 , 5 }").replace("GREEDY", "greedy").replace("SKIP", "skip")
+    formatted = format_program(loose)
+    assert format_program(formatted) == formatted
+    one, two = (
+        [replace(each, line=0) for each in Program.parse(text).patterns]
+        for text in (formatted, NEW)
+    )
+    assert one == two
+    for part in ("{2,5} AS up WHERE (?up.v > PREV(?up.v))", "{1,} GREEDY", "SKIP TO NEXT PER ?k"):
+        assert part in formatted
+    assert "\n       BIND (?n * 2 AS ?m)\n" in formatted

@@ -13,7 +13,7 @@ from graphtide.lang.tide.program import Program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from graphtide.lang.tide.ast import Context
+    from graphtide.lang.tide.ast import Context, Skip
     from graphtide.lang.tide.format import PatternText
 
 
@@ -89,9 +89,10 @@ class ProgramBuilder:
         body: PatternText | str,
         *,
         context: Context | None = None,
+        skip: Skip | None = None,
         per: str = "",
     ) -> Self:
-        """PATTERN name(parameters) AS body CONTEXT context PER per; `per` as in `"?x ?y"`.
+        """PATTERN name(parameters) AS body CONTEXT context skip PER per; `per` as in `"?x ?y"`.
 
         >>> from graphtide.lang.tide.format import event
         >>> broken, mended = event("Broken", "?r"), event("Mended", "?r")
@@ -99,9 +100,13 @@ class ProgramBuilder:
         >>> print(ProgramBuilder().pattern("Flapping", "?r", flapping, context="STRICT").text)
         PATTERN Flapping(?r) AS (Broken(?r) -> Mended(?r)){3} WITHIN 10s CONTEXT STRICT
         """
-        if per and context is None:
-            raise GraphtideError("PER needs a context", hint='add context="STRICT" or another one')
+        if (per or skip) and context is None:
+            word = "PER" if per else "SKIP"
+            raise GraphtideError(
+                f"{word} needs a context", hint='add context="STRICT" or another one'
+            )
         scope = f" CONTEXT {context}" if context else ""
+        scope += f" {skip}" if skip else ""
         scope += f" PER {_listed(per)[1:-1]}" if per else ""
         return self._add(f"PATTERN {name}{_listed(parameters)} AS {body}{scope}")
 

@@ -272,7 +272,8 @@ class _Writer:
 
 
 WIDTH: Final = 100
-_BREAKS: Final = {"WHEN": 2, "ON": 2, "WHERE": 2, "THEN": 2, "FACT": 7, "EVENT": 7, "NO": 7}
+_BREAKS: Final = {"WHEN": 2, "ON": 2, "WHERE": 2, "THEN": 2, "FACT": 7, "EVENT": 7, "NO": 7,
+                  "BIND": 7}  # fmt: skip
 """Keywords that begin a line of a rule, and its indentation."""
 
 
