@@ -206,10 +206,7 @@ class Runtime:
             self._apply_piece(piece, recorder)
 
     def _apply_piece(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
-        """Apply transactions, all or none; of several, those that fail are left out.
-
-        The store takes them in, and the answers what that changes.
-        """
+        """Apply transactions, all or none; of several, those that fail are left out."""
         changes, times, txs = piece
         underway = self._underway
         if underway is None or underway[0] is not piece:
@@ -221,9 +218,8 @@ class Runtime:
             with Allowance(self.limits, "flush") as left:
                 batches = self.store.apply(changes)
                 if batches:
-                    queries = self.queries
                     stamps = TransactionTimes(times, txs, self.done)
-                    deltas = queries.take(queries.plans.advance(batches, left), stamps)
+                    deltas = self.queries.take(self.queries.plans.advance(batches, left), stamps)
             if recorder is not None:
                 recorder.changes(piece)
             self.done += len(times)
@@ -340,22 +336,18 @@ class Runtime:
         """Buffer the changes of one transaction."""
         self.schedule.accept()
         stamp = self.clock
-        if time is not None and time != stamp:
-            if not self.schedule.followers:  # a refused transaction does not move the clock
-                self._refuse_redundant(changes)
+        moves = time is not None and time != stamp
+        if self.strict and not (moves and self.schedule.followers):
+            storage.refuse_redundant(self, changes)  # and it does not move the clock
+        if time is not None and moves:
             with self.schedule:
                 self.schedule.advance(time)
                 self.commit(changes, None)
             return
-        self._refuse_redundant(changes)
         self.last_tx += 1
         self._buffer.several(stamp, self.last_tx, changes)
         if self._buffer.waiting >= self.max_buffered or self.one_by_one:
             self.flush()
-
-    def _refuse_redundant(self, changes: Sequence[tuple[int, ingest.Ids]]) -> None:
-        if self.strict:
-            storage.refuse_redundant(self, changes)
 
     # --- batches ---
 
