@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ChangeBatch,
         Literal,
         NamedNode,
+        TripleTerm,
         read_changes,
         write_changes,
     )
@@ -47,6 +48,7 @@ _HOMES = {
     "Program": "lang.tide.program",
     "Query": "engine.watch",
     "Transaction": "engine.transaction",
+    "TripleTerm": "rdf",
     "WindowResult": "engine.results",
     "connect": "client",
     "read_changes": "rdf",
@@ -68,6 +70,7 @@ __all__ = [
     "Program",
     "Query",
     "Transaction",
+    "TripleTerm",
     "WindowResult",
     "__version__",
     "connect",

@@ -73,7 +73,7 @@ def query(
     ]
     if isinstance(parsed, AskQuery):
         ((truth,),) = rows
-        is_true = truth is not None and truth.value == "true"
+        is_true = str(truth).startswith('"true"')
         form = format if format == "json" or format == "xml" else "csv"  # noqa: PLR1714 - for types
         sys.stdout.write(results.truth_text(is_true, form))
     elif isinstance(parsed, SelectQuery):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from graphtide.algebra.expressions import is_calculation
 from graphtide.algebra.queries import TEMPLATE_NODE
+from graphtide.algebra.variables import PARTS_OF_TRIPLES
 from graphtide.errors import UnsupportedError
 from graphtide.functions import (
     arithmetic,
@@ -102,6 +103,17 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     "ISBLANK": Function(terms.is_blank, 1, 1),
     "ISLITERAL": Function(terms.is_literal, 1, 1),
     "ISNUMERIC": Function(terms.is_numeric, 1, 1),
+    "ISTRIPLE": Function(terms.is_triple, 1, 1),
+    "TRIPLE": Function(terms.triple, 3, 3),
+    **{
+        spelling: Function(terms.part_function(part, strict=spelling == part.upper()), 1, 1)
+        for part, unspelt in zip(("subject", "predicate", "object"), PARTS_OF_TRIPLES, strict=True)
+        for spelling in (part.upper(), unspelt)
+    },
+    "HASLANG": Function(terms.has_lang, 1, 1),
+    "HASLANGDIR": Function(terms.has_lang_dir, 1, 1),
+    "LANGDIR": Function(terms.lang_dir, 1, 1),
+    "STRLANGDIR": Function(terms.strlangdir, 3, 3),
     "STRLEN": Function(strings.strlen, 1, 1),
     "SUBSTR": Function(strings.substr, 2, 3),
     "UCASE": Function(strings.ucase, 1, 1),

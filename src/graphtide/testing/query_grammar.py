@@ -31,7 +31,7 @@ _PREDICATES: Final = tuple(grammars.term_text(term) for term in PREDICATES)
 _IRIS: Final = tuple(grammars.term_text(term) for term in IRIS)
 
 # Basic graph patterns by shape: 1-4 are variables, P, Q, R predicates, _ a blank node, C a
-# constant, W a path.
+# constant, W a path, T a triple term `<<( 2 Q 3 )>>`.
 _SHAPES: Final = (
     "1 P 2",
     "1 P 2",
@@ -58,6 +58,10 @@ _SHAPES: Final = (
     "1 P C . 1 Q 2",
     "_ P 1",
     "1 P _ . _ Q 2",
+    "1 P T",
+    "1 P T . 2 Q 3",
+    "1 P T . 4 R 3",
+    "C P T . 3 R 1",
 )
 _PATH_SHAPES: Final = (
     *("1 W 2",) * 4,
@@ -258,6 +262,10 @@ class QueryGrammar:
         for triple in self._random.pick(shapes).split(" . "):
             path = grammars.PathGrammar(self._draw).path() if " W " in triple else None
             words["W"] = path.text if path else ""
+            words.pop("T", None)
+            if triple.endswith(" T"):
+                parts = [self._word(sign, words, known, place.names) for sign in "2Q3"]
+                words["T"] = f"<<( {' '.join(parts)} )>>"
             s, p, o = (self._word(sign, words, known, place.names) for sign in triple.split())
             triples.append(f"{s} {p} {o}")
             graph = place.graph or ""

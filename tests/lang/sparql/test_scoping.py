@@ -28,7 +28,7 @@ MISTAKES = {
         "?s is already used in the pattern",
     ),
     "AS of an aggregate": (
-        "SELECT (COUNT(*) AS ^?o) { ?s ?p ?o }",
+        "SELECT (COUNT(*) AS ^?o) { ?s ?p ?o } GROUP BY ?o",
         "?o is already used in the pattern",
     ),
     "AS in a sub-SELECT": (

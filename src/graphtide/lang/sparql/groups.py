@@ -220,4 +220,8 @@ class GroupParser:
         return tuple(row)
 
     def _values_cell(self) -> Term | None:
-        return None if self.tokens.accept("UNDEF") else self.terms.constant("a constant or UNDEF")
+        if self.tokens.accept("UNDEF"):
+            return None
+        if self.tokens.at("<<("):
+            return self.triples.data_triple()
+        return self.terms.constant("a constant or UNDEF")
