@@ -58,7 +58,8 @@ def term_text(term: Term) -> str:
 
 
 PROLOGUE: Final = f"PREFIX : <{pools.NAMESPACE}>\nPREFIX xsd: <{pools.XSD}>\n"
-CONSTANTS: Final = tuple(term_text(t) for t in (*pools.IRIS, *pools.LITERALS, *pools.TRIPLES))
+_TERMS: Final[tuple[Term, ...]] = (*pools.IRIS, *pools.LITERALS, *pools.TRIPLES)
+CONSTANTS: Final = tuple(map(term_text, _TERMS))
 _NUMBER_TEXTS: Final = tuple(term_text(term) for term in pools.NUMBERS)
 _STRING_TEXTS: Final = tuple(term_text(term) for term in pools.STRINGS)
 
