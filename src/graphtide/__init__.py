@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from graphtide import spark
     from graphtide.client import connect
     from graphtide.engine.results import Delta, DeltaRow, WindowResult
+    from graphtide.engine.services import Services
     from graphtide.engine.transaction import Transaction
     from graphtide.engine.watch import Query
     from graphtide.errors import GraphtideError
@@ -47,6 +48,7 @@ _HOMES = {
     "NamedNode": "rdf",
     "Program": "lang.tide.program",
     "Query": "engine.watch",
+    "Services": "engine.services",
     "Transaction": "engine.transaction",
     "TripleTerm": "rdf",
     "WindowResult": "engine.results",
@@ -69,6 +71,7 @@ __all__ = [
     "NamedNode",
     "Program",
     "Query",
+    "Services",
     "Transaction",
     "TripleTerm",
     "WindowResult",

@@ -154,6 +154,38 @@ def update_tests() -> list[UpdateTest]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class FederatedTest:
+    """A query evaluation test with the data of the endpoints that it asks."""
+
+    evaluation: EvaluationTest
+    endpoints: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def name(self) -> str:
+        """Suite, folder and name, such as `sparql11/service/service1`."""
+        return self.evaluation.name
+
+
+@cache
+def federated_tests() -> list[FederatedTest]:
+    """Every test of SERVICE in the SPARQL 1.1 suite; none when it is absent."""
+    found = []
+    for store, test in _entries(BASE + "sparql11/manifest-sparql11-fed.ttl", _KINDS):
+        (action,) = _objects(store, test, f"{_MF}action")
+        services = _objects(store, action, f"{_QT}serviceData")
+        endpoints = [
+            (
+                _objects(store, service, f"{_QT}endpoint")[0].value,
+                tuple(data.value for data in _objects(store, service, f"{_QT}data")),
+            )
+            for service in services
+        ]
+        endpoints.sort(reverse=True)  # one that asks another comes after it
+        found.append(FederatedTest(_test(store, test), tuple(endpoints)))
+    return found
+
+
 def _graphs(store: Store, state: Term) -> tuple[tuple[str, str | None], ...]:
     """The files of a graph store, each with the name of its graph."""
     files: list[tuple[str, str | None]] = []

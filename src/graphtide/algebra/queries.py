@@ -67,6 +67,8 @@ Query = alg.SelectQuery | AskQuery | ConstructQuery | DescribeQuery
 
 ANSWER = Var("answer")
 TRIPLE = (Var("subject"), Var("predicate"), Var("object"))
+HIDDEN_SPACE = "urn:graphtide:window:"
+"""How the names of graphs begin that are no part of the dataset: windows, tables of SERVICE."""
 TEMPLATE_NODE = "TEMPLATE NODE"
 """The function that makes the blank nodes of a template; a name that no query can spell."""
 
@@ -188,6 +190,8 @@ def _with_graphs(leaf: object, dataset: alg.Dataset) -> alg.Node | None:
         case _:
             return None
     if any(not isinstance(g, Var | alg.DefaultGraph) and g not in dataset.named for g in graphs):
+        if all(isinstance(g, NamedNode) and g.value.startswith(HIDDEN_SPACE) for g in graphs):
+            return None
         return alg.Values(schema(leaf), ())
     default = dataset.default[0] if len(dataset.default) == 1 else alg.MergedGraph(dataset.default)
     node: alg.Node = _with_default(leaf, default)

@@ -57,6 +57,11 @@ class TermParser:
                 self.tokens.advance()
                 self.prefixes[name.text[:-1]] = self._iri_reference().value
 
+    def declarations(self) -> str:
+        """The prologue so far, as a text for others to read."""
+        base = "" if self.base is None else f"BASE <{self.base}>\n"
+        return base + "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in self.prefixes.items())
+
     def at_iri(self) -> bool:
         """Whether an IRI or prefixed name comes next."""
         return self.tokens.token.kind in ("iri", "name")
