@@ -32,7 +32,9 @@ _SUBJECTS: Sequence[NamedNode | BlankNode] = (
     pools.GRAPH_NAMES[0],
 )
 _GRAPHS: Sequence[NamedNode | DefaultGraph] = (*[DefaultGraph()] * 4, *pools.GRAPH_NAMES)
-_RESOURCES: Sequence[NamedNode] = (*pools.IRIS, *pools.PREDICATES, *pools.GRAPH_NAMES)
+_RESOURCES: Sequence[NamedNode] = (
+    *pools.IRIS, *pools.PREDICATES, *pools.GRAPH_NAMES, pools.REIFIES,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ def term_text(term: Term) -> str:
         parts: tuple[Term, ...] = (term.subject, term.predicate, term.object)
         return f"<<( {' '.join(map(term_text, parts))} )>>"
     text = str(term)
+    if term == pools.REIFIES:
+        return "rdf:reifies"
     if isinstance(term, NamedNode):
         return text.replace(f"<{pools.NAMESPACE}", ":").replace(">", "")
     for namespace, prefix in ((pools.XSD, "xsd:"), (pools.NAMESPACE, ":")):
@@ -57,7 +59,9 @@ def term_text(term: Term) -> str:
     return text
 
 
-PROLOGUE: Final = f"PREFIX : <{pools.NAMESPACE}>\nPREFIX xsd: <{pools.XSD}>\n"
+PROLOGUE: Final = (
+    f"PREFIX : <{pools.NAMESPACE}>\nPREFIX xsd: <{pools.XSD}>\nPREFIX rdf: <{pools.RDF}>\n"
+)
 _TERMS: Final[tuple[Term, ...]] = (*pools.IRIS, *pools.LITERALS, *pools.TRIPLES)
 CONSTANTS: Final = tuple(map(term_text, _TERMS))
 _NUMBER_TEXTS: Final = tuple(term_text(term) for term in pools.NUMBERS)

@@ -124,6 +124,8 @@ def in_a_row(streams: Iterable[Sequence[StreamTransaction]]) -> list[StreamTrans
 
 NAMESPACE: Final = "http://example.org/"
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+REIFIES: Final = ox.NamedNode(f"{RDF}reifies")
 
 
 def iri(name: str) -> ox.NamedNode:
