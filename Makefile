@@ -75,7 +75,7 @@ lock: setup ## Choose dependency versions anew and write the lock
 	@echo '# Written by `make lock`: edit pyproject.toml instead.' > $(LOCK).new
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--upgrade --no-header --no-emit-index-url --no-emit-find-links \
-		--extra bench --extra notebook --extra serve --extra spark --extra viz --group dev pyproject.toml >> $(LOCK).new
+		--extra bench --extra geo --extra notebook --extra serve --extra spark --extra viz --group dev pyproject.toml >> $(LOCK).new
 	@mv $(LOCK).new $(LOCK)
 
 clean: ## Remove .venv and every cache

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from graphtide import spark
     from graphtide.client import connect
     from graphtide.engine.results import Delta, DeltaRow, WindowResult
+    from graphtide.engine.services import Services
     from graphtide.engine.transaction import Transaction
     from graphtide.engine.watch import Query
     from graphtide.errors import GraphtideError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         ChangeBatch,
         Literal,
         NamedNode,
+        TripleTerm,
         read_changes,
         write_changes,
     )
@@ -46,7 +48,9 @@ _HOMES = {
     "NamedNode": "rdf",
     "Program": "lang.tide.program",
     "Query": "engine.watch",
+    "Services": "engine.services",
     "Transaction": "engine.transaction",
+    "TripleTerm": "rdf",
     "WindowResult": "engine.results",
     "connect": "client",
     "read_changes": "rdf",
@@ -67,7 +71,9 @@ __all__ = [
     "NamedNode",
     "Program",
     "Query",
+    "Services",
     "Transaction",
+    "TripleTerm",
     "WindowResult",
     "__version__",
     "connect",

@@ -15,7 +15,7 @@ from collections import Counter
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.changes import ChangeBatch
     from graphtide.rdf.terms import Term
 
-Value = NamedNode | BlankNode | Literal | str | float
+Value: TypeAlias = "Term | str | float"
 """A term, its N-Triples text, or a Python value as an object."""
 
 RemoteRow = dict[str, "Term | None"]
@@ -366,7 +366,11 @@ def rows_of(found: Mapping[str, Any]) -> list[RemoteRow]:
     ]
 
 
-def _term(found: Mapping[str, str]) -> Term:
+def _term(found: Mapping[str, Any]) -> Term:
+    if found["type"] == "triple" or "its:dir" in found:
+        from graphtide.rdf.formats.results import term_of_json  # noqa: PLC0415 - rare, and slow
+
+        return term_of_json(found)
     if found["type"] == "uri":
         return NamedNode(found["value"])
     if found["type"] == "bnode":
@@ -385,8 +389,8 @@ def _text(value: Value) -> str:
     return value if isinstance(value, str) else str(_as_term(value))
 
 
-def _as_term(value: NamedNode | BlankNode | Literal | float) -> Term:
-    return value if isinstance(value, NamedNode | BlankNode | Literal) else Literal(value)
+def _as_term(value: Term | float) -> Term:
+    return Literal(value) if isinstance(value, int | float) else value
 
 
 def _texts(row: Mapping[str, Value] | None, columns: Mapping[str, Value]) -> dict[str, str]:

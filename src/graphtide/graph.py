@@ -19,6 +19,7 @@ from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import Stats, answer_table, graph_stats
 from graphtide.engine.runtime import Runtime
+from graphtide.engine.services import Services, ServiceTables
 from graphtide.engine.transaction import Transaction
 from graphtide.engine.update import run_update
 from graphtide.engine.watch import DEFAULT_HISTORY, Query, html_queries
@@ -67,8 +68,8 @@ class LiveGraph:
     graphs as their default graph.
 
     `limits` bounds the time and memory of queries and changes, and the size of what files hold.
-    Times are whole ticks of `tick_ms` milliseconds; windows are aligned to `window_origin` in one
-    of the ways of `graphtide.streams.windows`.
+    SERVICE asks the endpoints in `services` only. Times are whole ticks of `tick_ms` milliseconds;
+    windows are aligned to `window_origin` in one of the ways of `graphtide.streams.windows`.
 
     >>> graph = LiveGraph()
     >>> query = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
@@ -91,6 +92,7 @@ class LiveGraph:
         window_origin: int = 0,
         window_alignment: Alignment = "close",
         limits: Limits | None = None,
+        services: Services | Iterable[str] | None = None,
     ) -> None:
         runtime = Runtime(
             strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms, limits=limits
@@ -103,6 +105,8 @@ class LiveGraph:
         self.limits: Final = runtime.limits
         """What queries, changes and files may take; `limits.exceeded` counts values over them."""
         self._streams = Streams(runtime, window_origin, window_alignment)
+        self.services: Final = ServiceTables(runtime, services)
+        """The tables of SERVICE; `services.refresh()` fetches them again."""
         self.terms: Final = runtime.terms
         """The dictionary of terms and ids, for `apply_ids` and `push_ids`.
         What it encodes stays valid until `terms.release(ids)`; other terms are freed when nothing
@@ -512,7 +516,7 @@ class LiveGraph:
     @synchronized
     def __len__(self) -> int:
         self._runtime.flush()
-        return len(self._runtime.store) - self._streams.held()
+        return len(self._runtime.store) - self._streams.held() - self.services.held
 
     @synchronized
     def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:

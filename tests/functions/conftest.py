@@ -11,6 +11,7 @@ from pyoxigraph import NamedNode
 from graphtide.algebra.expressions import Call, Const, Expression, Var
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import evaluate
+from graphtide.rdf.terms import from_pyoxigraph, to_pyoxigraph
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
@@ -40,15 +41,19 @@ def sparql(expression: Expression) -> str:
     raise AssertionError(expression)
 
 
+def ours_of(term) -> Term | None:
+    return None if term is None else from_pyoxigraph(term)
+
+
 class Oracle:
     """A pyoxigraph store that holds numbered terms and evaluates expressions over them."""
 
     def __init__(self, terms: list[Term]) -> None:
         self.store = pyoxigraph.Store()
         for number, term in enumerate(terms):
-            self.store.add(pyoxigraph.Quad(self.item(number), VALUE, term))
+            self.store.add(pyoxigraph.Quad(self.item(number), VALUE, to_pyoxigraph(term)))
         read = self.store.query(f"SELECT ?x ?a {{ ?x {VALUE} ?a }}")
-        by_item = {row["x"]: row["a"] for row in read}
+        by_item = {row["x"]: ours_of(row["a"]) for row in read}
         self.terms = [by_item[self.item(number)] for number in range(len(terms))]
         """The terms as the store returns them: it rewrites literals into canonical form."""
 
@@ -59,7 +64,7 @@ class Oracle:
     def unary(self, expression: Expression) -> list[Term | None]:
         """The value of an expression in ?a, for each term in turn; None where it is an error."""
         rows = self.store.query(f"SELECT ?x ({sparql(expression)} AS ?r) {{ ?x {VALUE} ?a }}")
-        found = {row["x"]: row["r"] for row in rows}
+        found = {row["x"]: ours_of(row["r"]) for row in rows}
         return [found[self.item(number)] for number in range(len(self.terms))]
 
     def binary(self, expression: Expression, left: int) -> list[Term | None]:
@@ -68,7 +73,7 @@ class Oracle:
             f"SELECT ?y ({sparql(expression)} AS ?r) "
             f"{{ {self.item(left)} {VALUE} ?a . ?y {VALUE} ?b }}"
         )
-        found = {row["y"]: row["r"] for row in rows}
+        found = {row["y"]: ours_of(row["r"]) for row in rows}
         return [found[self.item(number)] for number in range(len(self.terms))]
 
 
@@ -90,11 +95,11 @@ class Comparison:
         store = pyoxigraph.Store()
         patterns = []
         for name, term in zip("abcd", terms, strict=False):
-            store.add(pyoxigraph.Quad(NamedNode(ITEM + name), VALUE, term))
+            store.add(pyoxigraph.Quad(NamedNode(ITEM + name), VALUE, to_pyoxigraph(term)))
             patterns.append(f"<{ITEM}{name}> {VALUE} ?{name} .")
         query = f"SELECT ({sparql(expression)} AS ?r) {{ {' '.join(patterns)} }}"
         (row,) = store.query(query)
-        return row["r"]
+        return ours_of(row["r"])
 
     def ours(self, expression: Expression, *terms: Term) -> Term | None:
         return value_or_none(

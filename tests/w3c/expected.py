@@ -20,6 +20,7 @@ from pyoxigraph import (
 )
 from w3c.manifest import path_of, read_quads
 
+from graphtide.rdf.terms import from_pyoxigraph
 from graphtide.testing.answers import by_value
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def expected_table(iri: str) -> Table:
         solutions = parse_query_results(path=path, format=_FORMATS[path.suffix])
         assert isinstance(solutions, QuerySolutions), f"{path} holds no table"
         names = [variable.value for variable in solutions.variables]
-        return table(names, [{name: row[name] for name in names} for row in solutions])
+        return table(names, [{name: _ours(row[name]) for name in names} for row in solutions])
     return _result_set(iri)
 
 
@@ -79,7 +80,9 @@ def expected_boolean(iri: str) -> bool:
 
 def expected_graph(iri: str) -> tuple[Row, ...]:
     """The expected triples of a CONSTRUCT or DESCRIBE query."""
-    return tuple((quad.subject, quad.predicate, quad.object) for quad in read_quads(iri))
+    return tuple(
+        (quad.subject, quad.predicate, from_pyoxigraph(quad.object)) for quad in read_quads(iri)
+    )
 
 
 def as_csv(found: Table) -> Table:
@@ -95,7 +98,11 @@ def numbers_by_value(found: Table) -> Table:
 def term_of(text: str) -> Term:
     """The term that an N-Triples text means."""
     (quad,) = parse(f"<a:a> <a:a> {text} .", format=RdfFormat.N_TRIPLES)
-    return quad.object
+    return from_pyoxigraph(quad.object)
+
+
+def _ours(term) -> Term | None:
+    return None if term is None else from_pyoxigraph(term)
 
 
 def _by_value(term: Term | None) -> Term | None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import BlankNode
 
+from graphtide.rdf.terms import TripleTerm
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -36,8 +38,19 @@ def _shape(row: Row) -> tuple[object, ...]:
     numbers: dict[BlankNode, int] = {}
     return tuple(
         numbers.setdefault(term, len(numbers)) if isinstance(term, BlankNode) else term
-        for term in row
+        for term in _flat(row)
     )
+
+
+def _flat(row: Row) -> Row:
+    """The row with the parts of its triple terms in their places, between marks."""
+    found: list[object] = []
+    for term in row:
+        if isinstance(term, TripleTerm):
+            found += ("<<(", *_flat((term.subject, term.predicate, term.object)), ")>>")
+        else:
+            found.append(term)
+    return tuple(found)
 
 
 def _match(
@@ -68,7 +81,10 @@ def _unify(
     forward: dict[BlankNode, BlankNode],
     backward: dict[BlankNode, BlankNode],
 ) -> bool:
-    for term, other in zip(row, candidate, strict=True):
+    one, two = _flat(row), _flat(candidate)
+    if len(one) != len(two):
+        return False
+    for term, other in zip(one, two, strict=True):
         if isinstance(term, BlankNode) and isinstance(other, BlankNode):
             if forward.setdefault(term, other) != other or backward.setdefault(other, term) != term:
                 return False

@@ -24,13 +24,15 @@ _MANIFESTS = (
     "sparql10/manifest-evaluation.ttl",
     "sparql11/manifest-sparql11-query.ttl",
     "sparql11/manifest-sparql11-results.ttl",
+    "sparql12/manifest.ttl",
 )
 _SYNTAX_MANIFESTS = (
     "sparql10/manifest-syntax.ttl",
     "sparql11/manifest-sparql11-query.ttl",
     "sparql11/manifest-sparql11-update.ttl",
+    "sparql12/manifest.ttl",
 )
-_UPDATE_MANIFESTS = ("sparql11/manifest-sparql11-update.ttl",)
+_UPDATE_MANIFESTS = ("sparql11/manifest-sparql11-update.ttl", "sparql12/manifest.ttl")
 _MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
 _QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -43,12 +45,20 @@ _SYNTAX_KINDS = {
         "PositiveSyntaxTest",
         "PositiveSyntaxTest11",
         "PositiveUpdateSyntaxTest11",
+        "PositiveUpdateSyntaxTest",
         "NegativeSyntaxTest",
         "NegativeSyntaxTest11",
         "NegativeUpdateSyntaxTest11",
+        "NegativeUpdateSyntaxTest",
     )
 }
-_FORMATS = {".ttl": RdfFormat.TURTLE, ".rdf": RdfFormat.RDF_XML, ".nt": RdfFormat.N_TRIPLES}
+_FORMATS = {
+    ".ttl": RdfFormat.TURTLE,
+    ".rdf": RdfFormat.RDF_XML,
+    ".nt": RdfFormat.N_TRIPLES,
+    ".trig": RdfFormat.TRIG,
+    ".nq": RdfFormat.N_QUADS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +125,12 @@ def suite_folder() -> Path:
 
 @cache
 def evaluation_tests() -> list[EvaluationTest]:
-    """Every query evaluation test of the SPARQL 1.0 and 1.1 suites; none when they are absent."""
+    """Every query evaluation test of the three suites; none when they are absent."""
     return [_test(*entry) for name in _MANIFESTS for entry in _entries(BASE + name, _KINDS)]
 
 
 def syntax_tests() -> list[SyntaxTest]:
-    """Every syntax test of the SPARQL 1.0 and 1.1 suites; none when they are absent."""
+    """Every syntax test of the SPARQL 1.0, 1.1 and 1.2 suites; none when they are absent."""
     found = []
     for name in _SYNTAX_MANIFESTS:
         for store, test in _entries(BASE + name, _SYNTAX_KINDS):
@@ -132,7 +142,7 @@ def syntax_tests() -> list[SyntaxTest]:
 
 
 def update_tests() -> list[UpdateTest]:
-    """Every update evaluation test of the SPARQL 1.1 suite; none when it is absent."""
+    """Every update evaluation test of the SPARQL 1.1 and 1.2 suites; none when they are absent."""
     found = []
     for name in _UPDATE_MANIFESTS:
         for store, test in _entries(BASE + name, {f"{_MF}UpdateEvaluationTest"}):
@@ -141,6 +151,38 @@ def update_tests() -> list[UpdateTest]:
             (request,) = _objects(store, action, f"{_UT}request")
             before, after = _graphs(store, action), _graphs(store, result)
             found.append(UpdateTest(test.value, request.value, before, after))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FederatedTest:
+    """A query evaluation test with the data of the endpoints that it asks."""
+
+    evaluation: EvaluationTest
+    endpoints: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def name(self) -> str:
+        """Suite, folder and name, such as `sparql11/service/service1`."""
+        return self.evaluation.name
+
+
+@cache
+def federated_tests() -> list[FederatedTest]:
+    """Every test of SERVICE in the SPARQL 1.1 suite; none when it is absent."""
+    found = []
+    for store, test in _entries(BASE + "sparql11/manifest-sparql11-fed.ttl", _KINDS):
+        (action,) = _objects(store, test, f"{_MF}action")
+        services = _objects(store, action, f"{_QT}serviceData")
+        endpoints = [
+            (
+                _objects(store, service, f"{_QT}endpoint")[0].value,
+                tuple(data.value for data in _objects(store, service, f"{_QT}data")),
+            )
+            for service in services
+        ]
+        endpoints.sort(reverse=True)  # one that asks another comes after it
+        found.append(FederatedTest(_test(store, test), tuple(endpoints)))
     return found
 
 
@@ -161,9 +203,11 @@ def path_of(iri: str) -> Path:
 
 
 def read_quads(iri: str, graph: NamedNode | None = None) -> list[Quad]:
-    """A data file's triples, in the default graph or a named one."""
+    """A data file's quads; its triples are in the default graph, or a named one."""
     path = path_of(iri)
     quads = parse(path=path, format=_FORMATS[path.suffix], base_iri=iri, rename_blank_nodes=True)
+    if graph is None:
+        return list(quads)
     return [Quad(q.subject, q.predicate, q.object, graph) for q in quads]
 
 

@@ -17,6 +17,7 @@ from graphtide.algebra.paths import OneOrMore, ToBlank
 from graphtide.algebra.traverse import rename, replaced
 from graphtide.algebra.trees import balanced
 from graphtide.algebra.variables import schema
+from graphtide.rdf.terms import TripleTerm
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
@@ -66,6 +67,8 @@ Query = alg.SelectQuery | AskQuery | ConstructQuery | DescribeQuery
 
 ANSWER = Var("answer")
 TRIPLE = (Var("subject"), Var("predicate"), Var("object"))
+HIDDEN_SPACE = "urn:graphtide:window:"
+"""How the names of graphs begin that are no part of the dataset: windows, tables of SERVICE."""
 TEMPLATE_NODE = "TEMPLATE NODE"
 """The function that makes the blank nodes of a template; a name that no query can spell."""
 
@@ -115,13 +118,17 @@ def _instances(root: alg.Node, pattern: alg.TriplePattern, names: dict[Var, Var]
     for var, part in zip(TRIPLE, (pattern.subject, pattern.predicate, pattern.object), strict=True):
         node = alg.Extend(node, var, _part(part, root, names))
     subject, predicate, object_ = TRIPLE
-    valid = Call("&&", (Call("!", (Call("ISLITERAL", (subject,)),)), Call("ISIRI", (predicate,))))
+    node_subject = Call("||", (Call("ISIRI", (subject,)), Call("ISBLANK", (subject,))))
+    valid = Call("&&", (node_subject, Call("ISIRI", (predicate,))))
     return alg.Project(alg.Filter(Call("&&", (valid, Call("BOUND", (object_,)))), node), TRIPLE)
 
 
 def _part(part: Var | Term, root: alg.Node, names: dict[Var, Var]) -> Expression:
     if isinstance(part, Var):
         return part
+    if isinstance(part, TripleTerm):
+        parts = (part.subject, part.predicate, part.object)
+        return Call("TRIPLE", tuple(_part(each, root, names) for each in parts))
     if not isinstance(part, BlankNode):
         return Const(part)
     original = {new: old for old, new in names.items()}
@@ -183,6 +190,8 @@ def _with_graphs(leaf: object, dataset: alg.Dataset) -> alg.Node | None:
         case _:
             return None
     if any(not isinstance(g, Var | alg.DefaultGraph) and g not in dataset.named for g in graphs):
+        if all(isinstance(g, NamedNode) and g.value.startswith(HIDDEN_SPACE) for g in graphs):
+            return None
         return alg.Values(schema(leaf), ())
     default = dataset.default[0] if len(dataset.default) == 1 else alg.MergedGraph(dataset.default)
     node: alg.Node = _with_default(leaf, default)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.trees import bottom_up, inputs, rebuilt
-from graphtide.algebra.variables import certain, mentioned, schema
+from graphtide.algebra.variables import certain, certain_extension, mentioned, schema
 
 
 def drop_order(node: alg.Node) -> alg.Node:
@@ -195,8 +195,9 @@ def _bindings(root: alg.Node, wanted: frozenset[Var]) -> dict[int, Bindings]:
                 found[id(node)] = Bindings(both, sure)
             case alg.Minus() | alg.Filter() | alg.Distinct():
                 found[id(node)] = below[0]
-            case alg.Extend(_, var, _):
+            case alg.Extend(_, var, expression):
                 possible, sure = below[0]
+                sure |= certain_extension(var, expression) & wanted
                 found[id(node)] = Bindings(possible | (wanted & {var}), sure)
             case _:
                 own = frozenset(schema(node)) & wanted

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from graphtide.algebra import nodes as alg
-from graphtide.algebra.expressions import Expression, Var
+from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.traverse import walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Schema = tuple[Var, ...]
+
+PARTS_OF_TRIPLES: Final = ("SUBJECT OF", "PREDICATE OF", "OBJECT OF")
+"""Functions that give the parts of a triple term, and any other term itself. No query can spell
+them: they are applied to variables that are bound in every row, so what they give is, too."""
 
 
 def pattern_variables(pattern: alg.TriplePattern) -> Schema:
@@ -61,7 +65,10 @@ def certain(node: alg.Node) -> frozenset[Var]:
                 rest += (left, right)
             case alg.LeftJoin(child, _) | alg.Minus(child, _) | alg.Filter(_, child):
                 rest.append(child)
-            case alg.Distinct(child) | alg.Extend(child, _, _):
+            case alg.Distinct(child):
+                rest.append(child)
+            case alg.Extend(child, var, expression):
+                found |= certain_extension(var, expression)
                 rest.append(child)
             case alg.Union(left, right):
                 found |= certain(left) & certain(right)
@@ -75,6 +82,12 @@ def certain(node: alg.Node) -> frozenset[Var]:
             case other:
                 assert_never(other)
     return found
+
+
+def certain_extension(var: Var, expression: Expression) -> frozenset[Var]:
+    """The variable that an expression extends rows with, if it is never unbound."""
+    sure = isinstance(expression, Call) and expression.name in PARTS_OF_TRIPLES
+    return frozenset((var,)) if sure else frozenset()
 
 
 def certain_columns(variables: Schema, rows: Sequence[Sequence[object]]) -> frozenset[Var]:

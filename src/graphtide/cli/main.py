@@ -71,7 +71,7 @@ COMMANDS = (
         "query:query",
         "Evaluate a query once: a table, CSV, TSV, JSON or XML; triples as N-Triples or Turtle.",
         "graphtide query route.rq --data rail.ttl --format json",
-        "All of SPARQL 1.1 but SERVICE, with NOW, RAND and other non-deterministic functions.",
+        "All of SPARQL 1.2, with NOW, RAND and other non-deterministic functions.",
     ),
     Command(
         "query:update",

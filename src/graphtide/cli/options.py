@@ -152,6 +152,21 @@ PrefixesOption = Annotated[
         "and other well-known prefixes.",
     ),
 ]
+ServiceAllowOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--service-allow",
+        help="An endpoint that SERVICE may ask; with * at its end, all that begin so. Repeat the "
+        "option for several. By default none is asked.",
+    ),
+]
+ServiceRefreshOption = Annotated[
+    float | None,
+    Parameter(
+        name="--service-refresh",
+        help="Ask the endpoints of SERVICE again every so many seconds; by default only once.",
+    ),
+]
 VerboseOption = Annotated[
     int,
     Parameter(

@@ -13,6 +13,7 @@ from graphtide.algebra.queries import AskQuery, as_select
 from graphtide.cli import options as opt
 from graphtide.cli.inputs import load_data, open_graph, read_any_query, read_text
 from graphtide.cli.output import counted, shortener
+from graphtide.engine.services import Services
 from graphtide.errors import DataError, GraphtideError, QueryError
 from graphtide.graph import LiveGraph
 from graphtide.rdf.changes import ChangeBatch
@@ -39,6 +40,7 @@ def query(
             "triples of CONSTRUCT and DESCRIBE. By default a table, or N-Triples."
         ),
     ] = None,
+    service_allow: opt.ServiceAllowOption = (),
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> None:
     """Evaluate a query once.
@@ -57,7 +59,7 @@ def query(
     if format is not None and format not in TRIPLE_FORMATS and not has_rows:
         raise opt.invalid("--format", format, "this query returns triples: nt or ttl")
     if store is None:
-        graph = LiveGraph(limits=limits.limits())
+        graph = LiveGraph(limits=limits.limits(), services=service_allow)
     elif data:
         raise GraphtideError(
             "--store and --data exclude each other: a query changes no store",
@@ -65,6 +67,7 @@ def query(
         )
     else:
         graph = LiveGraph.open(store, read_only=True, limits=limits.limits())
+        graph.services.settings = Services(service_allow)
     load_data(graph, data or ())
     table = graph.query(as_select(parsed), terms=True)
     rows = [
@@ -73,7 +76,7 @@ def query(
     ]
     if isinstance(parsed, AskQuery):
         ((truth,),) = rows
-        is_true = truth is not None and truth.value == "true"
+        is_true = str(truth).startswith('"true"')
         form = format if format == "json" or format == "xml" else "csv"  # noqa: PLR1714 - for types
         sys.stdout.write(results.truth_text(is_true, form))
     elif isinstance(parsed, SelectQuery):
@@ -97,6 +100,7 @@ def update(
         ),
     ] = None,
     load_from: Path | None = None,
+    service_allow: opt.ServiceAllowOption = (),
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> None:
     """Run a SPARQL Update request.
@@ -111,6 +115,7 @@ def update(
     check_out(out)
     text = read_text(request)
     with open_graph(store, limits.limits()) as graph:
+        graph.services.settings = Services(service_allow)
         load_data(graph, data or ())
         try:
             changed = graph.update(text, load_from=load_from)

@@ -15,6 +15,7 @@ from graphtide.cli import options as opt
 from graphtide.cli.inputs import ChangeLog, Rejects, load_data, open_graph, read_query
 from graphtide.cli.output import counted, open_output, summary
 from graphtide.cli.session import RowOutput, Session, SessionOutput
+from graphtide.engine.services import Services
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import PROGRAM_SUFFIX
@@ -37,6 +38,8 @@ def watch(
     tick_ms: opt.TickOption = 1000,
     timestamp: str = GENERATED_AT,
     until: opt.UntilOption = None,
+    service_allow: opt.ServiceAllowOption = (),
+    service_refresh: opt.ServiceRefreshOption = None,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> int:
     """Watch queries over a file of changes.
@@ -63,6 +66,7 @@ def watch(
             "there are no changes to watch", hint="--changes FILE, or --store DIRECTORY --follow"
         )
     with open_graph(store, limits.limits(), tick_ms=tick_ms) as graph:
+        graph.services.settings = Services(service_allow, service_refresh)
         if store is not None and not texts:
             texts = {query.name: query.text for query in graph.queries}
         rejects = Rejects(on_error, limits=graph.limits)

@@ -126,7 +126,7 @@ class StoreQuads:
                     yield from self._graphs(name)
             case NamedNode(value=value) if value.startswith(WINDOW_SPACE):
                 named = self._windows.graphs.get(graph, graph) if self._windows else graph
-                yield graph, self._terms.hidden_graph(named.value)
+                yield graph, self._terms.hidden_graph(str(named)[1:-1])
             case _:
                 found = self._terms.lookup(graph)
                 if found:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from graphtide.errors import DataError, GraphtideError, TermError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HeldIds, TermDictionary
 from graphtide.rdf.kinds import XSD
-from graphtide.rdf.terms import TERM_TYPES, Term
+from graphtide.rdf.terms import TERM_TYPES, Term, from_pyoxigraph
 
 if TYPE_CHECKING:
     from graphtide.rdf.term_tables import BadRow, Strings
@@ -302,11 +302,11 @@ def checked_terms(
     >>> str(checked_terms("<http://example.org/a>", "<http://example.org/p>", 5, None)[2])[:3]
     '"5"'
     """
-    if s.__class__ is not str or s[:1] == '"':
+    if s.__class__ is not str or s[:1] == '"' or s[:2] == "<<":
         _refuse(s, "subject", (NamedNode, BlankNode))
-    if p.__class__ is not str or p[:1] != "<":
+    if p.__class__ is not str or p[:1] != "<" or p[:2] == "<<":
         _refuse(p, "predicate", (NamedNode,))
-    if g is not None and (g.__class__ is not str or g[:1] == '"'):
+    if g is not None and (g.__class__ is not str or g[:1] == '"' or g[:2] == "<<"):
         _refuse(g, "graph name", (NamedNode, BlankNode))
     return s, p, as_term(o), g
 
@@ -320,16 +320,16 @@ def quad_ids(
     >>> quad_ids(TermDictionary(), "<http://example.org/a>", "<http://example.org/p>", 5, None)
     (1, 2, 3, 0)
     """
-    if s.__class__ is not str or s[:1] == '"':
+    if s.__class__ is not str or s[:1] == '"' or s[:2] == "<<":
         _refuse(s, "subject", (NamedNode, BlankNode))
-    if p.__class__ is not str or p[:1] != "<":
+    if p.__class__ is not str or p[:1] != "<" or p[:2] == "<<":
         _refuse(p, "predicate", (NamedNode,))
     if o.__class__ is not str and not isinstance(o, TERM_TYPES):
         o = as_term(o)
     known, intern = terms.known.get, terms.intern_new
     graph = 0
     if g is not None:
-        if g.__class__ is not str or g[:1] == '"':
+        if g.__class__ is not str or g[:1] == '"' or g[:2] == "<<":
             _refuse(g, "graph name", (NamedNode, BlankNode))
         graph = known(g) or intern(g)
     return known(s) or intern(s), known(p) or intern(p), known(o) or intern(o), graph
@@ -360,6 +360,8 @@ def as_term(value: object) -> TermLike:
     """
     if isinstance(value, (str, TERM_TYPES)):
         return value
+    if isinstance(value, Triple):
+        return from_pyoxigraph(value)
     if isinstance(value, (bool, int, float)):
         return Literal(value)
     if isinstance(value, Decimal) and value.is_finite():

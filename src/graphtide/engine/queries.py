@@ -15,6 +15,7 @@ from graphtide.engine.dataflow.due_rows import Now
 from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
 from graphtide.engine.evaluate import evaluate_once, in_order, measure
+from graphtide.engine.services import load_services
 from graphtide.errors import GraphtideError
 from graphtide.limits import Allowance
 from graphtide.plan.choose import choose_plan
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from graphtide.engine.results import Delta, TransactionTimes
+    from graphtide.engine.services import ServiceTables
     from graphtide.engine.watch import Query
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints, Longs
@@ -150,6 +152,7 @@ class QueryRegistry:
     ) -> None:
         self.plans = RunningPlans(store, terms, limits)
         self.union = union
+        self.services: ServiceTables | None = None
         self.with_callbacks: set[Query] = set()
         self._store = store
         self._queries: dict[str, Query] = {}
@@ -197,11 +200,14 @@ class QueryRegistry:
         self, select: SelectQuery, strategy: Strategy | None, pinned: Pin | None = None
     ) -> QueryPlan:
         """A plan for a query, by current statistics."""
+        load_services(self.services, select)
         known = self.plans.statistics()
         return choose_plan(select, known, strategy=strategy, pinned=pinned, union=self.union)
 
     def evaluate(self, select: SelectQuery) -> Ints:
         """The rows of a query now, as a batch of ids; in its order, if it has one."""
+        if self.services is not None:
+            select = self.services.once(select)
         order = select.root if isinstance(select.root, Slice) else None
         if order is not None:
             select = replace(select, root=order.child, variables=schema(order.child))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from graphtide.errors import ExpressionError
 from graphtide.functions import numbers as num
@@ -60,10 +60,10 @@ def cast_to_string(term: Term) -> Term:
     match value_of(term):
         case Text(text, _):
             return to_term(Text(text))
-        case None if isinstance(term, BlankNode):
-            raise ExpressionError("a blank node cannot be cast to a string")
-        case None:
+        case None if isinstance(term, NamedNode | Literal):
             return to_term(Text(term.value))
+        case None:
+            raise ExpressionError(f"{term} cannot be cast to a string")
         case value:
             return to_term(Text(to_term(value).value))
 
@@ -167,7 +167,8 @@ def _derived(
     node = NamedNode(datatype)
 
     def cast(term: Term) -> Term:
-        form = fits(base(term).value)
+        found = base(term)
+        form = fits(found.value) if isinstance(found, Literal) else None
         if form is None:
             raise ExpressionError(f"{term} cannot be cast to {node}")
         return Literal(form, datatype=node)

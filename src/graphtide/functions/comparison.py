@@ -3,10 +3,10 @@
 https://www.w3.org/TR/sparql11-query/#OperatorMapping. A comparison is true, false, or an error
 where the answer is unknown, as between two different literals of an unknown datatype.
 
-https://www.w3.org/TR/sparql11-query/#modOrderBy sorts unbound, blank nodes, IRIs, literals. Where
-it is silent, `order_value` sorts literals by kind: numbers (NaN first), booleans, strings (a
-language tag decides between equal texts), dates and times by type, durations, all others by
-datatype. Within a kind, `<` never contradicts this order.
+https://www.w3.org/TR/sparql12-query/#modOrderBy sorts unbound, blank nodes, IRIs, literals, triple
+terms (by subject, predicate, object). Where it is silent, `order_value` sorts literals by kind:
+numbers (NaN first), booleans, strings (a language tag decides between equal texts), dates and times
+by type, durations, all others by datatype. Within a kind, `<` never contradicts this order.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions import temporal, xsd
 from graphtide.functions.numbers import EXACT, Number, promote_pair
 from graphtide.functions.values import Text, Value, boolean_term, value_of
+from graphtide.rdf.terms import TripleTerm
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
@@ -46,7 +47,10 @@ def equal(left: Term, right: Term) -> bool:
     """
     if left == right:
         value = value_of(left)
-        return not (isinstance(value, Number) and value.is_nan)
+        return not (isinstance(value, Number) and value.is_nan) and not _has_nan(left)
+    if isinstance(left, TripleTerm) and isinstance(right, TripleTerm):
+        same = left.subject == right.subject and left.predicate == right.predicate
+        return same and equal(left.object, right.object)
     if not isinstance(left, Literal) or not isinstance(right, Literal):
         return False
     if left.language is not None or right.language is not None:
@@ -57,13 +61,25 @@ def equal(left: Term, right: Term) -> bool:
     return _equal_values(one, other)
 
 
+def _has_nan(term: Term) -> bool:
+    """Whether a triple term has NaN, which does not equal itself, as its innermost object."""
+    return isinstance(term, TripleTerm) and not equal(term.object, term.object)
+
+
 def compare(left: Term, right: Term) -> int:
     """-1, 0 or 1 as `left` is before, equal to or after `right`; an error without an order.
 
-    A term always equals itself, even where its datatype has no order.
+    A term always equals itself, even where its datatype has no order. Triple terms of one subject
+    and predicate have the order of their objects.
     """
     if left == right:
         return 0
+    if (
+        isinstance(left, TripleTerm)
+        and isinstance(right, TripleTerm)
+        and (left.subject, left.predicate) == (right.subject, right.predicate)
+    ):
+        return compare(left.object, right.object)
     one, other = value_of(left), value_of(right)
     order = None if one is None or other is None else _order(one, other)
     if order is None:
@@ -198,6 +214,8 @@ def order_value(term: Term | None) -> OrderValue:
             return 2, term.value
         case Literal():
             return 3, *_literal_order(term)
+        case TripleTerm(subject, predicate, object_):
+            return 4, *map(order_value, (subject, predicate, object_))
         case _:
             assert_never(term)
 

@@ -12,18 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from graphtide.algebra.expressions import is_calculation
 from graphtide.algebra.queries import TEMPLATE_NODE
+from graphtide.algebra.variables import PARTS_OF_TRIPLES
 from graphtide.errors import UnsupportedError
-from graphtide.functions import (
-    arithmetic,
-    comparison,
-    datetimes,
-    logic,
-    mathematics,
-    strings,
-    templates,
-    terms,
-)
+from graphtide.functions import arithmetic, comparison, datetimes, logic, strings, templates, terms
 from graphtide.functions.casts import CASTS
+from graphtide.functions.extensions import geo, mathematics
 from graphtide.functions.user import USER_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -102,6 +95,17 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     "ISBLANK": Function(terms.is_blank, 1, 1),
     "ISLITERAL": Function(terms.is_literal, 1, 1),
     "ISNUMERIC": Function(terms.is_numeric, 1, 1),
+    "ISTRIPLE": Function(terms.is_triple, 1, 1),
+    "TRIPLE": Function(terms.triple, 3, 3),
+    **{
+        spelling: Function(terms.part_function(part, strict=spelling == part.upper()), 1, 1)
+        for part, unspelt in zip(("subject", "predicate", "object"), PARTS_OF_TRIPLES, strict=True)
+        for spelling in (part.upper(), unspelt)
+    },
+    "HASLANG": Function(terms.has_lang, 1, 1),
+    "HASLANGDIR": Function(terms.has_lang_dir, 1, 1),
+    "LANGDIR": Function(terms.lang_dir, 1, 1),
+    "STRLANGDIR": Function(terms.strlangdir, 3, 3),
     "STRLEN": Function(strings.strlen, 1, 1),
     "SUBSTR": Function(strings.substr, 2, 3),
     "UCASE": Function(strings.ucase, 1, 1),
@@ -130,6 +134,7 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     },
     **{f"<{target}>": Function(cast, 1, 1) for target, cast in CASTS.items()},
     **{name: Function(apply, arity, arity) for name, (apply, arity) in mathematics.CALLS.items()},
+    **{name: Function(apply, arity, arity) for name, (apply, arity) in geo.RELATIONS.items()},
 }
 """Every operator and function that an expression can call, by the name it has in a `Call`; besides
 these, the functions of the user."""
@@ -170,6 +175,11 @@ def check_call(name: str, n_args: int) -> None:
     """
     if name in VOLATILE:
         raise UnsupportedError(f"{name} cannot be maintained: {VOLATILE[name]}")
+    if name in geo.RELATIONS and not geo.is_available():
+        raise UnsupportedError(
+            f"the function {name} needs shapely, which is not installed",
+            hint="pip install graphtide[geo]",
+        )
     entry = entry_of(name)
     if entry is None:
         close = get_close_matches(name, FUNCTIONS, n=1) or get_close_matches(

@@ -6,11 +6,13 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
 from graphtide.errors import ExpressionError
+from graphtide.functions.values import plain_of
+from graphtide.rdf.terms import TripleTerm, triple_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,7 +48,7 @@ def fill_template(
 def _quad(pattern: TriplePattern, row: Row, scope: str) -> FilledQuad | None:
     parts = (pattern.subject, pattern.predicate, pattern.object)
     subject, predicate, object_ = (_term(part, row, scope) for part in parts)
-    if subject is None or isinstance(subject, Literal) or object_ is None:
+    if not isinstance(subject, NamedNode | BlankNode) or object_ is None:
         return None
     if not isinstance(predicate, NamedNode):
         return None
@@ -63,6 +65,12 @@ def _term(part: Var | Term, row: Row, scope: str) -> Term | None:
             return row.get(part)
         case BlankNode():
             return _blank_node(part.value, row, scope)
+        case TripleTerm(subject, predicate, object_):
+            parts = [_term(each, row, scope) for each in (subject, predicate, object_)]
+            bound = [each for each in parts if each is not None]
+            with suppress(ValueError, TypeError):  # a part that is misplaced, or unbound
+                return triple_term(*bound)
+            return None
         case _:
             return part
 
@@ -75,8 +83,8 @@ def build_template_node(arguments: Sequence[Compiled]) -> Compiled:
         bound: dict[Var, Term] = {}
         for name, value in zip(values[::2], values[1::2], strict=True):
             with suppress(ExpressionError):
-                bound[Var(name(row).value)] = value(row)
-        return _blank_node(label(row).value, bound, "")
+                bound[Var(plain_of(name(row)))] = value(row)
+        return _blank_node(plain_of(label(row)), bound, "")
 
     return make
 

@@ -18,6 +18,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions import xsd
 from graphtide.functions.numbers import Number
 from graphtide.functions.values import Text, boolean_term, plain_of, to_term, value_of
+from graphtide.rdf.terms import DIRECTIONS, TripleTerm, triple_term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,14 +110,30 @@ def is_numeric(term: Term) -> Term:
 
 def str_of(term: Term) -> Term:
     """STR: an IRI's text or a literal's lexical form, as written."""
-    if isinstance(term, BlankNode):
-        raise ExpressionError("a blank node has no text")
+    if isinstance(term, BlankNode | TripleTerm):
+        raise ExpressionError(f"{term} has no text")
     return to_term(Text(term.value))
 
 
 def lang(term: Term) -> Term:
     """LANG: the language tag, empty for a literal without one."""
     return to_term(Text(_literal(term).language or ""))
+
+
+def has_lang(term: Term) -> Term:
+    """hasLANG: whether a term is a literal with a language tag."""
+    return boolean_term(isinstance(term, Literal) and term.language is not None)
+
+
+def has_lang_dir(term: Term) -> Term:
+    """hasLANGDIR: whether a term is a literal with a base direction."""
+    return boolean_term(isinstance(term, Literal) and term.direction is not None)
+
+
+def lang_dir(term: Term) -> Term:
+    """LANGDIR: the base direction, empty for a literal without one."""
+    direction = _literal(term).direction
+    return to_term(Text("" if direction is None else str(direction)))
 
 
 def datatype(term: Term) -> Term:
@@ -157,6 +174,44 @@ def strlang(lexical: Term, tag: Term) -> Term:
         return Literal(plain_of(lexical), language=plain_of(tag))
     except ValueError as error:
         raise ExpressionError(f"{tag} is not a language tag") from error
+
+
+def strlangdir(lexical: Term, tag: Term, direction: Term) -> Term:
+    """STRLANGDIR: a string with a language tag and a base direction."""
+    wanted = DIRECTIONS.get(plain_of(direction))
+    if wanted is None:
+        raise ExpressionError(f"{direction} is not a base direction: ltr or rtl")
+    try:
+        return Literal(plain_of(lexical), language=plain_of(tag), direction=wanted)
+    except ValueError as error:
+        raise ExpressionError(f"{tag} is not a language tag") from error
+
+
+def is_triple(term: Term) -> Term:
+    """IsTRIPLE."""
+    return boolean_term(isinstance(term, TripleTerm))
+
+
+def triple(subject: Term, predicate: Term, object_: Term) -> Term:
+    """TRIPLE: a triple term; an error if a part cannot stand where it is."""
+    try:
+        return triple_term(subject, predicate, object_)
+    except ValueError as error:
+        raise ExpressionError(str(error)) from error
+
+
+def part_function(name: str, *, strict: bool) -> Callable[[Term], Term]:
+    """SUBJECT, PREDICATE or OBJECT; other terms are errors or, unless `strict`, their own part."""
+
+    def part(term: Term) -> Term:
+        if isinstance(term, TripleTerm):
+            found: Term = getattr(term, name)
+            return found
+        if strict:
+            raise ExpressionError(f"{term} is not a triple term")
+        return term
+
+    return part
 
 
 def _literal(term: Term) -> Literal:

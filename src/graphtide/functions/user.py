@@ -107,7 +107,7 @@ def _as_term(found: Any) -> Term:  # noqa: ANN401 - whatever a user returns
         case Decimal():
             return to_term(num.decimal(found))
         case _ if isinstance(found, TERM_TYPES):
-            check_length(len(found.value))
+            check_length(len(str(found)))
             return found
         case _:
             raise ExpressionError(f"{found!r} is neither a term nor a text, number or boolean")

@@ -17,6 +17,7 @@ from graphtide.functions import numbers as num
 from graphtide.functions import xsd
 from graphtide.functions.temporal import DateTimeValue, Duration, parse_duration, parse_moment
 from graphtide.limits import active
+from graphtide.rdf.terms import DIRECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string, with its language tag if it has one."""
+    """A string, with its language tag if it has one: `en`, or `en--ltr` with a base direction."""
 
     text: str
     language: str | None = None
@@ -110,7 +111,8 @@ def _has_too_many_digits(text: str, datatype: str) -> bool:
 def _literal_value(literal: Literal, _digits: int | None) -> Value | None:
     """The value of a literal under a limit on its digits, which other graphs may set otherwise."""
     if literal.language is not None:
-        return Text(literal.value, literal.language)
+        direction = "" if literal.direction is None else f"--{literal.direction}"
+        return Text(literal.value, literal.language + direction)
     return parse_value(literal.value, literal.datatype.value)
 
 
@@ -154,12 +156,17 @@ def to_term(value: Value) -> Literal:
             return TRUE if value else FALSE
         case Text(text, language):
             check_length(len(text))
-            return Literal(text) if language is None else Literal(text, language=language)
+            return Literal(text) if language is None else _tagged(text, language)
         case _:
             text = str(value)
             if len(text) > _SHORT and _has_too_many_digits(text, value.datatype):
                 raise active().no_value("digits", "a result has too many digits")
             return Literal(text, datatype=_NODES[value.datatype])
+
+
+def _tagged(text: str, language: str) -> Literal:
+    tag, _, direction = language.partition("--")
+    return Literal(text, language=tag, direction=DIRECTIONS[direction] if direction else None)
 
 
 def check_length(characters: int) -> None:

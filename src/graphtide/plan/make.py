@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Const, Expression, Var
-from graphtide.algebra.variables import Schema, merge, pattern_variables
+from graphtide.algebra.variables import Schema, certain_extension, merge, pattern_variables
 from graphtide.plan import physical as phys
 from graphtide.plan.decomposition import instantiation_order
 
@@ -102,7 +102,8 @@ def compute(child: phys.Physical, *columns: tuple[Var, Expression]) -> phys.Phys
         child = child.child
     schema = (*child.schema, *(each for each, _ in columns))
     constants = frozenset(var for var, value in columns if isinstance(value, Const))
-    return phys.Compute(child, columns, schema, child.certain | constants)
+    parts = (certain_extension(var, expression) for var, expression in columns)
+    return phys.Compute(child, columns, schema, child.certain.union(constants, *parts))
 
 
 def union(left: phys.Physical, right: phys.Physical) -> phys.Merge:

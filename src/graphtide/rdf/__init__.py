@@ -6,6 +6,7 @@ from graphtide.rdf.changes import ChangeBatch, RejectedRow
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rdf.formats.change_log import read_changes, write_changes
 from graphtide.rdf.formats.patch import PatchReader
+from graphtide.rdf.terms import TripleTerm
 
 __all__ = [
     "BlankNode",
@@ -15,6 +16,7 @@ __all__ = [
     "PatchReader",
     "RejectedRow",
     "TermDictionary",
+    "TripleTerm",
     "read_changes",
     "write_changes",
 ]

@@ -39,6 +39,9 @@ LOCAL_DATETIME: Final = 9
 OTHER: Final = 10
 """Any other literal: ill-typed, `xsd:float`, too large a number or date, unknown datatype."""
 
+TRIPLE: Final = 11
+"""A triple term."""
+
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=np.generic)
 
+_LESS = ord("<")
+
 BadRow = tuple[int, str]
 """A row of a column, and why its text is not a term."""
 
@@ -249,6 +251,9 @@ def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
     if texts.data.size:
         firsts = texts.data[np.minimum(texts.offsets[:-1], texts.data.size - 1)]
         wrong = ~allowed[firsts] | empty
+        if not POSITIONS[name].triples:  # a triple term starts as an IRI does
+            seconds = texts.data[np.minimum(texts.offsets[:-1] + 1, texts.data.size - 1)]
+            wrong |= (firsts == _LESS) & (seconds == _LESS)
     missing = empty if texts.valid is None else empty | ~texts.valid
     marked: NDArray[np.bool_] = wrong & ~missing if name == "g" else wrong | missing
     return marked

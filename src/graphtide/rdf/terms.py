@@ -1,25 +1,45 @@
 """RDF terms: pyoxigraph's classes, the canonical text of each, its kind and number.
 
-Canonical is what `str()` of a pyoxigraph term prints, so one term has one text and one id. Two
-lexical forms of one value (`"1"` and `"01"`) are two terms, as in RDF.
+Canonical is what `str()` of a term prints, so one term has one text and one id. Two lexical forms
+of one value (`"1"` and `"01"`) are two terms, as in RDF. Triple terms have a class of their own,
+because `str()` of pyoxigraph's `Triple` is a statement, not a term.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
 
 from graphtide.errors import TermError
 from graphtide.rdf import kinds
 from graphtide.rdf.kinds import EXACT_DIGITS, EXACT_NUMBER, INTEGER_RANGES, TAGGED_DATATYPES, XSD
 
-TERM_TYPES = (NamedNode, BlankNode, Literal)
 
-Term = NamedNode | BlankNode | Literal
+@dataclass(frozen=True, slots=True)
+class TripleTerm:
+    """A triple as a term of RDF 1.2; in templates of queries its parts may be variables.
+
+    >>> a = NamedNode("ex:a")
+    >>> print(TripleTerm(a, a, Literal("x")))
+    <<( <ex:a> <ex:a> "x" )>>
+    """
+
+    subject: NamedNode | BlankNode
+    predicate: NamedNode
+    object: Term
+
+    def __str__(self) -> str:
+        return f"<<( {self.subject} {self.predicate} {self.object} )>>"
+
+
+Term = NamedNode | BlankNode | Literal | TripleTerm
+
+TERM_TYPES = (NamedNode, BlankNode, Literal, TripleTerm)
 
 
 class Position(NamedTuple):
@@ -27,21 +47,35 @@ class Position(NamedTuple):
 
     starts: str
     rule: str
+    triples: bool = False
+
+    def allows(self, text: str) -> bool:
+        """Whether the term of a text may stand there.
+
+        >>> POSITIONS["s"].allows("<ex:a>"), POSITIONS["s"].allows("<<( <ex:a> <ex:p> 1 )>>")
+        (True, False)
+        """
+        return text[:1] in self.starts and (self.triples or not text.startswith(TRIPLE_START))
 
 
 POSITIONS: Final = {
     "s": Position("<_", "a subject is an IRI or a blank node"),
     "p": Position("<", "a predicate is an IRI"),
-    "o": Position('<_"', "an object is an IRI, a blank node or a literal"),
+    "o": Position('<_"', "an object is an IRI, a blank node, a literal or a triple term", True),
     "g": Position("<_", "a graph name is an IRI or a blank node"),
 }
 """The positions of a quad, in order."""
 
+TRIPLE_START: Final = "<<"
+
 _IRI = re.compile(r"<([^\x00-\x20<>\"{}|^`]*)>")
 _BLANK = re.compile(r"_:(\S+)")
+_INNER_BLANK = re.compile(r'_:[^\s<>()"]+')
+_SPACE = re.compile(r"[ \t]*")
 _LITERAL = re.compile(
     r'"((?:[^"\\\n\r]|\\.)*)"(?:\^\^<([^\x00-\x20<>"{}|^`]*)>|@([A-Za-z0-9-]*?)(?:--(ltr|rtl))?)?'
 )
+_INSIDE = (_IRI, _INNER_BLANK, re.compile(_LITERAL.pattern + "(?![A-Za-z0-9-])"))
 # The most common spellings, which are canonical already and need not be parsed.
 _PLAIN = re.compile(
     r"<[A-Za-z][A-Za-z0-9+.-]*:(?://[\w.~-]*(?::[0-9]*)?(?=[/?#>]))?(?!//)[\w.~!$&'()*+,;=:@/?-]*"
@@ -61,8 +95,9 @@ _SIMPLE_ESCAPES: Final = {
     "'": "'",
     "\\": "\\",
 }
-_DIRECTIONS: Final = {"ltr": BaseDirection.LTR, "rtl": BaseDirection.RTL}
-_HINT: Final = 'write <iri>, _:label, "text", "text"@tag or "text"^^<datatype>'
+DIRECTIONS: Final = {"ltr": BaseDirection.LTR, "rtl": BaseDirection.RTL}
+_HINT: Final = 'write <iri>, _:label, "text", "text"@tag, "text"^^<datatype> or <<( s p o )>>'
+_MAX_NESTED: Final = 50
 
 
 def parse_term(text: str) -> Term:
@@ -74,7 +109,7 @@ def parse_term(text: str) -> Term:
     try:
         match text[:1]:
             case "<":
-                return _iri(text)
+                return _triple_term(text) if text.startswith(TRIPLE_START) else _iri(text)
             case "_":
                 return _blank(text)
             case '"':
@@ -160,8 +195,86 @@ def _literal(text: str) -> Literal:
             raise ValueError("this datatype needs a language tag instead of ^^")
         return Literal(value, datatype=NamedNode(_unescape_iri(datatype)))
     if direction is not None:
-        return Literal(value, language=language, direction=_DIRECTIONS[direction])
+        return Literal(value, language=language, direction=DIRECTIONS[direction])
     return Literal(value) if language is None else Literal(value, language=language)
+
+
+def _triple_term(text: str) -> TripleTerm:
+    term, end = _triple_term_at(text, 0, 1)
+    if end != len(text):
+        raise ValueError("after )>> nothing may follow")
+    return term
+
+
+def _triple_term_at(text: str, at: int, depth: int) -> tuple[TripleTerm, int]:
+    if not text.startswith("<<(", at):
+        raise ValueError("a triple term is <<( subject predicate object )>>")
+    if depth > _MAX_NESTED:
+        raise ValueError(f"triple terms are nested more than {_MAX_NESTED} levels deep")
+    at += 3
+    parts: list[Term] = []
+    for _ in range(3):
+        part, at = _part_at(text, _after_space(text, at), depth)
+        parts.append(part)
+    at = _after_space(text, at)
+    if not text.startswith(")>>", at):
+        raise ValueError("a triple term ends with )>> after its object")
+    return triple_term(*parts), at + 3
+
+
+def _part_at(text: str, at: int, depth: int) -> tuple[Term, int]:
+    """The term that begins at an offset of a triple term, and where it ends."""
+    if text.startswith(TRIPLE_START, at):
+        return _triple_term_at(text, at, depth + 1)
+    found = next((m for each in _INSIDE if (m := each.match(text, at)) is not None), None)
+    if found is None:
+        raise ValueError("a triple term has a subject, a predicate and an object")
+    return parse_term(found.group()), found.end()
+
+
+def triple_end(text: str, at: int) -> int:
+    """Where the triple term ends that begins at an offset of a text.
+
+    >>> triple_end("<<( <ex:a> <ex:p> <ex:b> )>> .", 0)
+    28
+    """
+    try:
+        return _triple_term_at(text, at, 1)[1]
+    except (ValueError, OverflowError) as error:
+        raise TermError(f"not a triple term: {error}") from None
+
+
+def _after_space(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    return at if space is None else space.end()
+
+
+def triple_term(subject: Term, predicate: Term, object_: Term) -> TripleTerm:
+    """A triple term, or a `ValueError` if a part cannot stand where it is."""
+    if not isinstance(subject, NamedNode | BlankNode):
+        raise ValueError(f"in a triple term, {POSITIONS['s'].rule}")  # noqa: TRY004 - as other terms
+    if not isinstance(predicate, NamedNode):
+        raise ValueError(f"in a triple term, {POSITIONS['p'].rule}")  # noqa: TRY004 - as other terms
+    return TripleTerm(subject, predicate, object_)
+
+
+def from_pyoxigraph(term: Term | Triple) -> Term:
+    """A term of pyoxigraph as one of ours: only its triples differ.
+
+    >>> a = NamedNode("ex:a")
+    >>> str(from_pyoxigraph(Triple(a, a, a)))
+    '<<( <ex:a> <ex:a> <ex:a> )>>'
+    """
+    if isinstance(term, Triple):
+        return triple_term(term.subject, term.predicate, from_pyoxigraph(term.object))  # type: ignore[arg-type] # its subject is no triple
+    return term
+
+
+def to_pyoxigraph(term: Term) -> NamedNode | BlankNode | Literal | Triple:
+    """A term as pyoxigraph has it."""
+    if isinstance(term, TripleTerm):
+        return Triple(term.subject, term.predicate, to_pyoxigraph(term.object))
+    return term
 
 
 def _literal_reason(text: str) -> str:
@@ -204,7 +317,7 @@ def typed_value(text: str) -> Typed:
     """
     match text[0]:
         case "<":
-            return kinds.IRI, 0.0
+            return (kinds.TRIPLE if text.startswith(TRIPLE_START) else kinds.IRI), 0.0
         case "_":
             return kinds.BLANK, 0.0
     close = text.rindex('"')
@@ -291,7 +404,7 @@ def _offset(zone: str | None) -> timedelta:
     return -offset if zone[0] == "-" else offset
 
 
-def canonical_of(term: Term | str) -> str:
+def canonical_of(term: Term | Triple | str) -> str:
     """The canonical text of a term or of its N-Triples text; an error if it is neither.
 
     >>> canonical_of('"a"@EN')
@@ -303,4 +416,6 @@ def canonical_of(term: Term | str) -> str:
         raise TermError(f"a literal of datatype {term.datatype} needs a language tag")
     if isinstance(term, TERM_TYPES):
         return str(term)
+    if isinstance(term, Triple):
+        return f"<<( {term} )>>"
     raise TermError(f"not an RDF term or its N-Triples text: {term!r}")

@@ -17,10 +17,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from graphtide.rdf.changes import ChangeBatch, concat_batches
 from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rdf.formats.results import term_of_json
 from graphtide.rdf.terms import parse_term
 from graphtide.serve import http
 
@@ -195,26 +196,11 @@ def _term(line: dict[str, Any], name: str, number: int) -> Term:
     try:
         if isinstance(given, str):
             return parse_term(given)
-        if isinstance(given, dict) and isinstance(given.get("value"), str):
-            return _json_term(given)
-    except (ValueError, TypeError) as error:
+        if isinstance(given, dict):
+            return term_of_json(given)
+    except (ValueError, TypeError, LookupError) as error:
         raise _wrong(number, f'"{name}" is not a term: {error}') from None
     raise _wrong(number, f'"{name}" is not a term')
-
-
-def _json_term(given: dict[str, Any]) -> Term:
-    match given.get("type"):
-        case "uri":
-            return NamedNode(given["value"])
-        case "bnode":
-            return BlankNode(given["value"])
-        case "literal" | "typed-literal":
-            if (language := given.get("xml:lang")) is not None:
-                return Literal(given["value"], language=language)
-            kind = given.get("datatype")
-            return Literal(given["value"], datatype=None if kind is None else NamedNode(kind))
-        case _:
-            raise ValueError("its type must be uri, bnode or literal")
 
 
 def _wrong(number: int, message: str) -> http.HttpProblem:

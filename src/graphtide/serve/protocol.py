@@ -184,7 +184,7 @@ def _answer(
         rows = evaluated(host, parsed)
         if isinstance(parsed, qry.AskQuery):
             ((truth,),) = rows
-            is_true = truth is not None and truth.value == "true"
+            is_true = str(truth).startswith('"true"')
             content = res.truth_text(is_true, rows_form)
         else:
             names = tuple(variable.name for variable in parsed.variables)

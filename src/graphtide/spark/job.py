@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery, Values
 from graphtide.algebra.queries import with_dataset
+from graphtide.algebra.services import services_of
 from graphtide.algebra.windows import WindowedQuery
 from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.functions.user import called
@@ -315,6 +316,11 @@ def divided(
         raise UnsupportedError(
             f"the query {name} reads NOW: partitions have no common clock to follow",
             hint="put the time into the data, or use gt.LiveGraph or --engine process",
+        )
+    if asked := services_of(query.root):
+        raise UnsupportedError(
+            f"the query {name} asks SERVICE <{asked[0].endpoint}>, which Spark's workers do not",
+            hint="it is for one process: gt.LiveGraph(services=…)",
         )
     if own := called(query.root):
         raise UnsupportedError(

@@ -112,7 +112,7 @@ class QueryWindows:
         self.take(nothing, nothing)  # changes since the last close wait for the next one
         parts, width = (self._pending, self._answer), len(self.variables)
         return {
-            "places": {w.value: g.value for w, g in self.events.graphs.items()},
+            "places": {str(w)[1:-1]: str(g)[1:-1] for w, g in self.events.graphs.items()},
             "rows": [np.array(list(p), np.int32).reshape(len(p), width) for p in parts],
             "counts": [np.array(list(p.values()), np.int64) for p in parts],
         }

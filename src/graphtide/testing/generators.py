@@ -12,8 +12,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
+from graphtide.rdf.terms import to_pyoxigraph, triple_term
 from graphtide.testing import transactions as pools
 from graphtide.testing.grammars import term_text
 from graphtide.testing.query_grammar import RandomQuery, random_queries
@@ -31,7 +32,9 @@ _SUBJECTS: Sequence[NamedNode | BlankNode] = (
     pools.GRAPH_NAMES[0],
 )
 _GRAPHS: Sequence[NamedNode | DefaultGraph] = (*[DefaultGraph()] * 4, *pools.GRAPH_NAMES)
-_RESOURCES: Sequence[NamedNode] = (*pools.IRIS, *pools.PREDICATES, *pools.GRAPH_NAMES)
+_RESOURCES: Sequence[NamedNode] = (
+    *pools.IRIS, *pools.PREDICATES, *pools.GRAPH_NAMES, pools.REIFIES,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +117,16 @@ def change_streams(
 @st.composite
 def _instances(draw: st.DrawFn, query: RandomQuery, *, twins: bool) -> list[Quad]:
     """Quads that the patterns of `query` match: a few valuations, applied to every pattern."""
-    subjects = {pattern[0] for pattern in query.patterns}
-    predicates = {pattern[1] for pattern in query.patterns}
-    variables = sorted({word for pattern in query.patterns for word in pattern if word[:1] in "?_"})
+    triples = [pattern[2].split()[1:4] for pattern in query.patterns if "<<" in pattern[2]]
+    subjects = {pattern[0] for pattern in (*query.patterns, *triples)}
+    predicates = {pattern[1] for pattern in (*query.patterns, *triples)}
+    words = {word for pattern in (*query.patterns, *triples) for word in pattern}
+    variables = sorted(word for word in words if word[:1] in "?_")
     objects: Sequence[Term] = (
         *pools.IRIS,
         *pools.BLANKS,
         *pools.LITERALS,
+        *pools.TRIPLES,
         *(pools.TWINS if twins else ()),
     )
     found: list[Quad] = []
@@ -141,11 +147,25 @@ def _instances(draw: st.DrawFn, query: RandomQuery, *, twins: bool) -> list[Quad
 
 def _instance(pattern: Sequence[str], valuation: dict[str, Term]) -> Quad | None:
     """The quad of a pattern under a valuation; None if a literal would not be the object."""
-    s, p, o = (valuation[word] for word in pattern[:3])
-    g = valuation[pattern[3]] if pattern[3] else DefaultGraph()
-    if isinstance(s, Literal) or not isinstance(p, NamedNode) or isinstance(g, Literal):
+    s, p, o = (_value(word, valuation) for word in pattern[:3])
+    if o is None:
         return None
-    return Quad(s, p, o, g)
+    g = valuation[pattern[3]] if pattern[3] else DefaultGraph()
+    if not isinstance(s, NamedNode | BlankNode) or not isinstance(p, NamedNode):
+        return None
+    if not isinstance(g, NamedNode | DefaultGraph):
+        return None
+    return Quad(s, p, to_pyoxigraph(o), g)
+
+
+def _value(word: str, valuation: dict[str, Term]) -> Term | None:
+    """The term of a word under a valuation; None for a triple term that is not RDF."""
+    if not word.startswith("<<"):
+        return valuation[word]
+    try:
+        return triple_term(*(valuation[part] for part in word.split()[1:4]))
+    except ValueError:
+        return None
 
 
 def _timed(bodies: list[list[pools.Change]], steps: list[int]) -> list[pools.StreamTransaction]:
@@ -165,11 +185,11 @@ def _all_quads(literals: Sequence[Term]) -> tuple[Quad, ...]:
     choices = product(
         _SUBJECTS, (pools.PREDICATES[0], *pools.PREDICATES), (*resources, *literals), _GRAPHS
     )
-    return tuple(Quad(s, p, o, g) for s, p, o, g in choices)
+    return tuple(Quad(s, p, to_pyoxigraph(o), g) for s, p, o, g in choices)
 
 
-_QUADS = _all_quads(pools.LITERALS)
-_TWIN_QUADS = _all_quads((*pools.LITERALS, *pools.TWINS, *pools.TWINS))
+_QUADS = _all_quads((*pools.LITERALS, *pools.TRIPLES))
+_TWIN_QUADS = _all_quads((*pools.LITERALS, *pools.TRIPLES, *pools.TWINS, *pools.TWINS))
 
 
 # --- basic graph patterns of each class of paper 3 ---

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
+from graphtide.rdf.terms import TripleTerm
 from graphtide.testing import transactions as pools
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ _CONDITIONS: Final = (
     *("same", "test", "bound", "string", "regex", "lang", "value"),
 )
 _CONNECTIVES: Final = ("or", "or", "and", "not", "if")
-_VALUES: Final = (*("leaf",) * 4, "sum", "product", "half", "length", "map", "text", "if")
+_VALUES: Final = (*("leaf",) * 4, "sum", "product", "half", "length", "map", "text", "if", "part")
 _TEXTS: Final = ("map", "concat", "substr", "lang", "datatype", "cast", "replace", "before")
 _COMPARISONS: Final = ("!=", "!=", "=", "=", "<", "<=", ">", ">=")
-_TESTS: Final = ("isIRI", "isBlank", "isLiteral", "isNumeric")
+_TESTS: Final = ("isIRI", "isBlank", "isLiteral", "isNumeric", "isTRIPLE", "hasLANG", "hasLANGDIR")
+_TRIPLE_PARTS: Final = ("SUBJECT", "PREDICATE", "OBJECT")
 _STRING_TESTS: Final = ("CONTAINS", "STRSTARTS", "STRENDS")
 _STRING_MAPS: Final = ("STR", "UCASE", "LCASE", "ENCODE_FOR_URI")
 _NUMBER_MAPS: Final = ("ABS", "CEIL", "FLOOR", "ROUND", "-")
@@ -43,7 +45,12 @@ def term_text(term: Term) -> str:
     >>> print(term_text(pools.IRIS[0]), term_text(pools.NUMBERS[0]))
     :a "1"^^xsd:integer
     """
+    if isinstance(term, TripleTerm):
+        parts: tuple[Term, ...] = (term.subject, term.predicate, term.object)
+        return f"<<( {' '.join(map(term_text, parts))} )>>"
     text = str(term)
+    if term == pools.REIFIES:
+        return "rdf:reifies"
     if isinstance(term, NamedNode):
         return text.replace(f"<{pools.NAMESPACE}", ":").replace(">", "")
     for namespace, prefix in ((pools.XSD, "xsd:"), (pools.NAMESPACE, ":")):
@@ -52,8 +59,11 @@ def term_text(term: Term) -> str:
     return text
 
 
-PROLOGUE: Final = f"PREFIX : <{pools.NAMESPACE}>\nPREFIX xsd: <{pools.XSD}>\n"
-CONSTANTS: Final = (*map(term_text, pools.IRIS), *map(term_text, pools.LITERALS))
+PROLOGUE: Final = (
+    f"PREFIX : <{pools.NAMESPACE}>\nPREFIX xsd: <{pools.XSD}>\nPREFIX rdf: <{pools.RDF}>\n"
+)
+_TERMS: Final[tuple[Term, ...]] = (*pools.IRIS, *pools.LITERALS, *pools.TRIPLES)
+CONSTANTS: Final = tuple(map(term_text, _TERMS))
 _NUMBER_TEXTS: Final = tuple(term_text(term) for term in pools.NUMBERS)
 _STRING_TEXTS: Final = tuple(term_text(term) for term in pools.STRINGS)
 
@@ -138,6 +148,8 @@ class ExpressionGrammar:
                 return self._text(depth - 1)
             case "if":
                 return self._choice(depth - 1)
+            case "part":
+                return f"{self._random.pick(_TRIPLE_PARTS)}({self._variable()})"
             case _:
                 return self._leaf()
 

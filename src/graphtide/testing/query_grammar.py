@@ -31,7 +31,7 @@ _PREDICATES: Final = tuple(grammars.term_text(term) for term in PREDICATES)
 _IRIS: Final = tuple(grammars.term_text(term) for term in IRIS)
 
 # Basic graph patterns by shape: 1-4 are variables, P, Q, R predicates, _ a blank node, C a
-# constant, W a path.
+# constant, W a path, T a triple term `<<( 2 Q 3 )>>`, N is 2 with an annotation `{| Q 3 |}`.
 _SHAPES: Final = (
     "1 P 2",
     "1 P 2",
@@ -58,6 +58,12 @@ _SHAPES: Final = (
     "1 P C . 1 Q 2",
     "_ P 1",
     "1 P _ . _ Q 2",
+    "1 P T",
+    "1 P T . 2 Q 3",
+    "1 P T . 4 R 3",
+    "C P T . 3 R 1",
+    "1 P N",
+    "1 P N . 4 R 3",
 )
 _PATH_SHAPES: Final = (
     *("1 W 2",) * 4,
@@ -258,9 +264,23 @@ class QueryGrammar:
         for triple in self._random.pick(shapes).split(" . "):
             path = grammars.PathGrammar(self._draw).path() if " W " in triple else None
             words["W"] = path.text if path else ""
-            s, p, o = (self._word(sign, words, known, place.names) for sign in triple.split())
-            triples.append(f"{s} {p} {o}")
-            graph = place.graph or ""
+            words.pop("T", None)
+            if triple.endswith(" T"):
+                parts = [self._word(sign, words, known, place.names) for sign in "2Q3"]
+                words["T"] = f"<<( {' '.join(parts)} )>>"
+            noted = triple.endswith(" N")
+            signs = triple.replace(" N", " 2").split()
+            s, p, o = (self._word(sign, words, known, place.names) for sign in signs)
+            graph, note = place.graph or "", ""
+            if noted:
+                value = self._word("3", words, known, place.names)
+                note = f" {{| {words['Q']} {value} |}}"
+                reifier = f"_:r{self._blank_nodes}"
+                self._triples += (
+                    (reifier, "rdf:reifies", f"<<( {s} {p} {o} )>>", graph),
+                    (reifier, words["Q"], value, graph),
+                )
+            triples.append(f"{s} {p} {o}{note}")
             for link in path.links if path else (p,):
                 self._triples.append((s, link, o, graph))
                 if path:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
-from graphtide.errors import DataError, TermError
+from graphtide.errors import DataError
+from graphtide.rdf.terms import TripleTerm, from_pyoxigraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,11 +51,8 @@ def terms_of(quad: ox.Quad) -> tuple[Term, Term, Term, Term | None]:
     >>> terms_of(ox.Quad(a, a, a))[3] is None
     True
     """
-    s, o = quad.subject, quad.object
-    if isinstance(s, ox.Triple) or isinstance(o, ox.Triple):
-        raise TermError(f"triple terms are not supported: {quad}", hint="use RDF 1.1 terms")
     graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name
-    return s, quad.predicate, o, graph
+    return from_pyoxigraph(quad.subject), quad.predicate, from_pyoxigraph(quad.object), graph
 
 
 def transaction(time: int, *lines: str) -> StreamTransaction:
@@ -126,6 +124,8 @@ def in_a_row(streams: Iterable[Sequence[StreamTransaction]]) -> list[StreamTrans
 
 NAMESPACE: Final = "http://example.org/"
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+REIFIES: Final = ox.NamedNode(f"{RDF}reifies")
 
 
 def iri(name: str) -> ox.NamedNode:
@@ -169,6 +169,7 @@ STRINGS: Final = (
     ox.Literal("a", language="en"),
     ox.Literal("ab", language="en-gb"),
     ox.Literal("a", language="fr"),
+    ox.Literal("a", language="en", direction=ox.BaseDirection.LTR),
 )
 OTHERS: Final = (
     typed("true", "boolean"),
@@ -182,6 +183,13 @@ OTHERS: Final = (
     ox.Literal("1", datatype=iri("unit")),
 )
 LITERALS: Final = NUMBERS + STRINGS + OTHERS
+TRIPLES: Final = (
+    TripleTerm(IRIS[0], PREDICATES[0], IRIS[1]),
+    TripleTerm(IRIS[1], PREDICATES[0], IRIS[0]),
+    TripleTerm(IRIS[0], PREDICATES[1], NUMBERS[0]),
+    TripleTerm(IRIS[0], PREDICATES[1], NUMBERS[3]),
+    TripleTerm(IRIS[0], PREDICATES[0], TripleTerm(IRIS[0], PREDICATES[0], IRIS[1])),
+)
 
 TWINS: Final = (
     typed("01", "integer"),

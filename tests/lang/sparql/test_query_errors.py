@@ -133,7 +133,7 @@ REFUSALS = {
         "SPARQL Update",
         "LiveGraph.update",
     ),
-    "SERVICE": ("SELECT * { ^SERVICE <http://x> { ?s ?p ?o } }", "SERVICE", "load the remote data"),
+    "SERVICE": ("SELECT * { ^SERVICE ?x { ?s ?p ?o } }", "SERVICE", "name the endpoint"),
     "RAND": ("SELECT (^RAND() AS ?r) { }", "RAND", "and insert it"),
     "NOW": ("SELECT (^NOW() AS ?now) { }", "NOW", "compare with it in a FILTER"),
     "UUID": ("SELECT * { BIND(^UUID() AS ?u) }", "UUID", "and insert it"),
@@ -144,10 +144,6 @@ REFUSALS = {
         "the function <http://x/f>",
         'graphtide.function("http://x/f", f)',
     ),
-    "quoted triple": ("SELECT * { ^<< ?s ?p ?o >> ?q ?r }", "a quoted triple", "plain triple"),
-    "annotation": ("SELECT * { ?s ?p ?o ^{| ?q ?r |} }", "an annotated triple", "plain triple"),
-    "triple term": ("SELECT * { BIND(^<<( 1 2 3 )>> AS ?t) }", "a triple term", "parts"),
-    "base direction": ('SELECT * { ?s ?p "x"^@en--ltr }', "a base direction", "without --ltr"),
 }
 
 

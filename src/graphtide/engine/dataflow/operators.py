@@ -24,6 +24,7 @@ from graphtide.kernel import DistinctKernel, Instances, JoinKernel, ReachKernel,
 from graphtide.kernel.batch import VALUES, Ints, Longs, make_batch, merge_batches
 from graphtide.limits import allowance
 from graphtide.plan import physical as phys
+from graphtide.rdf.terms import TripleTerm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -187,7 +188,7 @@ def _column(
             term = value(row)
         except ExpressionError:
             return 0
-        text = term.value
+        text = str(term) if isinstance(term, TripleTerm) else term.value
         if len(text) > LONG:  # the dictionary is going to hold it
             allowance().spend(len(text))
         return terms.intern(term)

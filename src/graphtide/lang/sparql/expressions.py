@@ -138,6 +138,11 @@ class ExpressionParser:
             return Const(self.terms.literal())
         if sign := self.tokens.accept("!", "-", "+"):
             name = {"!": "!", "-": "UMINUS", "+": "UPLUS"}[sign.text]
+            if name == "!" and self.tokens.at("!"):
+                self.tokens.enter()
+                inner = self._signed()
+                self.tokens.leave()
+                return Call("!", (inner,))
             return Call(name, (self._primary(),))
         return self._primary()
 
@@ -150,8 +155,8 @@ class ExpressionParser:
             return Const(self.terms.literal())
         if self.terms.at_iri():
             return self._iri_or_cast()
-        if self.tokens.at("<<"):
-            self.tokens.refuse("a triple term", "compare the parts of the statement instead")
+        if self.tokens.at("<<("):
+            return self._triple_term()
         if self.tokens.token.kind != "word":
             self.tokens.fail(f"expected an expression, found {self.tokens.token}")
         return self._builtin()
@@ -162,6 +167,25 @@ class ExpressionParser:
         if self.level is not None and not self.level.inside:
             self.level.uses.append((variable, start))
         return variable
+
+    def _triple_term(self) -> Call:
+        """`<<( s p o )>>`: the same as TRIPLE(s, p, o)."""
+        self.tokens.enter()
+        self.tokens.expect("<<(")
+        variable = self.tokens.token.kind == "var"
+        subject = self._used_variable() if variable else Const(self.terms.iri())
+        variable = self.tokens.token.kind == "var"
+        predicate = self._used_variable() if variable else Const(self.triples.paths.predicate())
+        object_: Expression
+        if self.tokens.at("<<("):
+            object_ = self._triple_term()
+        elif self.tokens.token.kind == "var":
+            object_ = self._used_variable()
+        else:
+            object_ = Const(self.terms.constant("a term or variable"))
+        self.tokens.expect(")>>")
+        self.tokens.leave()
+        return Call("TRIPLE", (subject, predicate, object_))
 
     def _rest_of_brackets(self) -> Expression:
         self.tokens.enter()

@@ -5,14 +5,14 @@ https://www.w3.org/TR/sparql11-query/#QueryForms
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import Bgp, Dataset, Node, SelectQuery, TriplePattern
+from graphtide.algebra.nodes import Dataset, Node, SelectQuery, TriplePattern
 from graphtide.algebra.queries import AskQuery, ConstructQuery, DescribeQuery, Query
+from graphtide.algebra.traverse import walk
 from graphtide.lang.sparql.expressions import Level
 from graphtide.lang.sparql.graphs import EMPTY_GROUP
 from graphtide.lang.sparql.scanner import QUERY_KEYWORDS, word_hint
@@ -20,8 +20,6 @@ from graphtide.lang.sparql.select import LevelRows, SelectParser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from graphtide.rdf.terms import Term
 
 UPDATE_KEYWORDS = (
     "INSERT",
@@ -122,10 +120,10 @@ class FormParser:
             dataset = self.dataset()
             self.tokens.expect("WHERE")
             template = self.template()
-            where = self.as_pattern(template)
+            where = self.triples.as_pattern(template)
         rows = self.select.rows(where, None, Level())
         named = template_variables(template)
-        blank = any(isinstance(part, BlankNode) for t in template for part in _parts(t))
+        blank = any(isinstance(part, BlankNode) for part in walk(template))
         shown = tuple(v for v in rows.visible if blank or v in named)
         return ConstructQuery(self._query(rows, shown, dataset), template)
 
@@ -156,26 +154,7 @@ class FormParser:
         root = self.select.projected(rows, shown, distinct=False, ordered=False)
         return SelectQuery(shown, root, self.tokens.text, dataset)
 
-    def as_pattern(self, template: Iterable[TriplePattern]) -> Node:
-        """A template as a pattern, in which blank nodes are variables."""
-        variables: dict[BlankNode, Var] = {}
-
-        def part(term: Var | Term) -> Var | Term:
-            if not isinstance(term, BlankNode):
-                return term
-            if term not in variables:
-                variables[term] = self.triples.fresh()
-            return variables[term]
-
-        return Bgp(
-            tuple(replace(t, subject=part(t.subject), object=part(t.object)) for t in template)
-        )
-
 
 def template_variables(template: Iterable[TriplePattern]) -> frozenset[Var]:
     """The variables of a template."""
-    return frozenset(part for t in template for part in _parts(t) if isinstance(part, Var))
-
-
-def _parts(triple: TriplePattern) -> tuple[object, ...]:
-    return triple.subject, triple.predicate, triple.object, triple.graph
+    return frozenset(part for part in walk(tuple(template)) if isinstance(part, Var))

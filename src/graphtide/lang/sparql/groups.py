@@ -6,12 +6,14 @@ https://www.w3.org/TR/sparql11-query/#translateGraphPattern
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
+from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Extend, Filter, LeftJoin, Minus, Node, Union, Values
 from graphtide.algebra.rewrite import conjunction
+from graphtide.algebra.services import ServiceClause
 from graphtide.algebra.trees import balanced
-from graphtide.algebra.variables import schema
+from graphtide.algebra.variables import certain, schema
 from graphtide.algebra.windows import WindowClause, reify
 from graphtide.lang.sparql import graphs
 from graphtide.lang.sparql.expressions import ExpressionParser
@@ -20,7 +22,7 @@ from graphtide.lang.sparql.scanner import PATTERN_KEYWORDS, word_hint
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphtide.algebra.expressions import Expression, Var
+    from graphtide.algebra.expressions import Expression
     from graphtide.lang.sparql.triples import TriplesParser
     from graphtide.lang.sparql.windows import WindowParser
     from graphtide.rdf.terms import Term
@@ -138,7 +140,7 @@ class GroupParser:
             case "WINDOW":
                 group.join(self._window())
             case "SERVICE":
-                self._service(word.start)
+                group.join(self._service(word.start))
             case "LATERAL":
                 self.tokens.refuse("LATERAL", "join the group in without LATERAL", at=word.start)
             case _:
@@ -160,16 +162,27 @@ class GroupParser:
         group.node = Extend(group.node, variable, expression)
         group.columns.add(variable)
 
-    def _service(self, start: int) -> NoReturn:
-        """Parse SERVICE, so that errors inside are reported first; then reject it."""
-        self.tokens.accept("SILENT")
-        if self.tokens.token.kind == "var":
+    def _service(self, start: int) -> Node:
+        """`SERVICE iri { … }`: a table of what the endpoint answers, in a graph of its own."""
+        silent = self.tokens.accept("SILENT") is not None
+        endpoint = None if self.tokens.token.kind == "var" else self.terms.iri().value
+        if endpoint is None:
             self.terms.variable()
-        else:
-            self.terms.iri()
-        self.group()
-        hint = "load the remote data into the graph, and query it there"
-        self.tokens.refuse("SERVICE", hint, at=start)
+        begin = self.tokens.token.start
+        standing, now_at = self.terms.standing, self.terms.now_at
+        self.terms.standing = False  # functions are called over there
+        inside = self.group()
+        self.terms.standing, self.terms.now_at = standing, now_at
+        if endpoint is None:
+            hint = "name the endpoint: what is allowed must be known before anything is asked"
+            self.tokens.refuse("SERVICE with a variable", hint, at=start)
+        body = self.tokens.text[begin : self.tokens.token.start].rstrip()
+        columns = tuple(v.name for v in schema(inside) if v in self.terms.first_seen)
+        sure = certain(inside)
+        query = f"{self.terms.declarations()}SELECT {_shown(columns)} WHERE {body}"
+        bound = tuple(name for name in columns if Var(name) in sure)
+        clause = ServiceClause(endpoint, silent, query, columns, bound)
+        return clause.pattern(self.triples.invent("service"))
 
     def _union(self) -> Node:
         choices = [self.group()]
@@ -220,4 +233,13 @@ class GroupParser:
         return tuple(row)
 
     def _values_cell(self) -> Term | None:
-        return None if self.tokens.accept("UNDEF") else self.terms.constant("a constant or UNDEF")
+        if self.tokens.accept("UNDEF"):
+            return None
+        if self.tokens.at("<<("):
+            return self.triples.data_triple()
+        return self.terms.constant("a constant or UNDEF")
+
+
+def _shown(columns: tuple[str, ...]) -> str:
+    """The columns to ask an endpoint for; without any, rows are still counted."""
+    return " ".join(f"?{name}" for name in columns) or "(1 AS ?row)"

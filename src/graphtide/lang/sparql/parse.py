@@ -61,7 +61,7 @@ def parse_standing(text: str, *, base: str | None = None) -> SelectQuery | Windo
 
 
 def parse_any_query(text: str, *, base: str | None = None) -> Query:
-    """Parse a query for one evaluation: all of SPARQL 1.1 except SERVICE.
+    """Parse a query for one evaluation: all of SPARQL 1.2.
 
     >>> type(parse_any_query("ASK { ?s <http://example.org/knows>+ ?o }")).__name__
     'AskQuery'

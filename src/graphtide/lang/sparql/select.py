@@ -110,7 +110,7 @@ class SelectParser:
             order = [(mod.sampled(e, known, level, self.triples.invent), down) for e, down in order]
             node = mod.group_rows(node, keys, level.aggregates, self.triples.fresh)
             visible = self.visible(node)
-            scope |= frozenset(keys)
+            scope = frozenset(keys)  # what is not grouped is out of scope
         if having:
             node = Filter(conjunction(having), node)
         if modifiers.values is not None:

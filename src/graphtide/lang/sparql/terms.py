@@ -12,6 +12,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from graphtide.algebra.expressions import Var
 from graphtide.lang.sparql.scanner import Scanner, SparqlToken, prefix_hint
+from graphtide.rdf.terms import DIRECTIONS
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
@@ -22,11 +23,12 @@ RDF_TYPE = NamedNode(RDF + "type")
 RDF_NIL = NamedNode(RDF + "nil")
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_LONG_QUOTES = ('"""', "'''")
 _CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class TermParser:
-    """Parses terms and the prologue (BASE, PREFIX)."""
+    """Parses terms and the prologue (BASE, PREFIX, VERSION)."""
 
     def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
         self.tokens = Scanner(text)
@@ -37,16 +39,28 @@ class TermParser:
         self.first_seen: dict[Var, int] = {}
 
     def prologue(self) -> None:
-        """`BASE` and `PREFIX` declarations."""
-        while token := self.tokens.accept("BASE", "PREFIX"):
-            if token.text.upper() == "BASE":
+        """`BASE`, `PREFIX` and `VERSION` declarations; every version is read alike."""
+        while token := self.tokens.accept("BASE", "PREFIX", "VERSION"):
+            word = token.text.upper()
+            if word == "BASE":
                 self.base = self._iri_reference().value
+            elif word == "VERSION":
+                version = self.tokens.advance()
+                if version.kind != "string" or version.text[:3] in _LONG_QUOTES:
+                    self.tokens.fail(
+                        f'expected a version such as "1.2", found {version}', at=version.start
+                    )
             else:
                 name = self.tokens.token
                 if name.kind != "name" or name.text.find(":") != len(name.text) - 1:
                     self.tokens.fail(f"expected a prefix such as 'ex:', found {name}")
                 self.tokens.advance()
                 self.prefixes[name.text[:-1]] = self._iri_reference().value
+
+    def declarations(self) -> str:
+        """The prologue so far, as a text for others to read."""
+        base = "" if self.base is None else f"BASE <{self.base}>\n"
+        return base + "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in self.prefixes.items())
 
     def at_iri(self) -> bool:
         """Whether an IRI or prefixed name comes next."""
@@ -111,17 +125,20 @@ class TermParser:
         return self._characters(self.tokens.advance())
 
     def _characters(self, token: SparqlToken) -> str:
-        quotes = 3 if token.text[:3] in ('"""', "'''") else 1
+        quotes = 3 if token.text[:3] in _LONG_QUOTES else 1
         return self._unescaped(token.text[quotes:-quotes], token)
 
     def _string(self, token: SparqlToken) -> Literal:
         value = self._characters(token)
         if self.tokens.token.kind == "language":
             tag = self.tokens.advance()
-            if "--" in tag.text:
-                hint = "write the language tag without --ltr or --rtl"
-                self.tokens.refuse("a base direction of a literal", hint, at=tag.start)
-            return Literal(value, language=tag.text[1:])
+            language, _, direction = tag.text[1:].partition("--")
+            if not direction:
+                return Literal(value, language=language)
+            if direction not in DIRECTIONS:
+                message = f"the base direction of a literal is ltr or rtl, not {direction}"
+                self.tokens.fail(message, at=tag.start)
+            return Literal(value, language=language, direction=DIRECTIONS[direction])
         if self.tokens.accept("^^"):
             return Literal(value, datatype=self.iri())
         return Literal(value)

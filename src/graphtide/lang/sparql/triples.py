@@ -6,37 +6,46 @@ whose name starts with `_:`, numbered in order of appearance. In a template it s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import TYPE_CHECKING, Any, cast
 from warnings import warn
 
-from pyoxigraph import BlankNode, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Node, TriplePattern
 from graphtide.algebra.paths import Link, PathExpression
+from graphtide.algebra.triple_terms import match_parts
 from graphtide.lang.sparql.graphs import join
 from graphtide.lang.sparql.paths import PathParser, path_pattern
 from graphtide.lang.sparql.terms import RDF, RDF_NIL, TermParser
-from graphtide.rdf.terms import Term
+from graphtide.rdf.terms import Term, TripleTerm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _FIRST = NamedNode(RDF + "first")
 _REST = NamedNode(RDF + "rest")
+_REIFIES = NamedNode(RDF + "reifies")
 _TEXT_QUERY = NamedNode("http://jena.apache.org/text#query")
 _NO_TEXT_INDEX = (
     "there is no text index: text:query matches triples with this predicate, and nothing else;"
     " search with CONTAINS or REGEX"
 )
-_TRIPLE_TERM_HINT = "match the parts of the statement with plain triple patterns"
 _LABEL_HINT = "use a variable: the scope of a blank node label is one basic graph pattern"
 
 
 @dataclass(slots=True)
 class TriplesBlock:
-    """A basic graph pattern under construction, with its property paths."""
+    """A basic graph pattern under construction, with its property paths.
+
+    A triple term with variables is a variable of its own in the pattern; `terms` has its parts.
+    """
 
     triples: list[TriplePattern] = field(default_factory=list)
     paths: list[Node] = field(default_factory=list)
+    terms: dict[Var, TripleTerm] = field(default_factory=dict)
     labels: dict[str, Var] = field(default_factory=dict)
 
     @property
@@ -75,7 +84,30 @@ class TriplesParser:
         block, self._block = self._block, TriplesBlock()
         self._closed_labels |= block.labels.keys()
         pattern: Node = Bgp(tuple(block.triples))
+        if block.terms:
+            return match_parts(block.triples, block.paths, block.terms)
         return reduce(join, block.paths, pattern)
+
+    def as_pattern(self, template: Iterable[TriplePattern]) -> Node:
+        """A template as a pattern, in which blank nodes are variables."""
+        variables: dict[BlankNode, Var] = {}
+
+        def part(term: Var | Term) -> Var | Term:
+            if isinstance(term, TripleTerm):
+                return self._triple_term(part(term.subject), term.predicate, part(term.object))
+            if not isinstance(term, BlankNode):
+                return term
+            if term not in variables:
+                variables[term] = self.fresh()
+            return variables[term]
+
+        outer, self._block = self._block, TriplesBlock()
+        self._block.triples += (
+            replace(t, subject=part(t.subject), object=part(t.object)) for t in template
+        )
+        pattern = self.take_pattern()
+        self._block = outer
+        return pattern
 
     def begin_scope(self) -> TriplesBlock:
         """Begin a group; returns the enclosing basic graph pattern for `end_scope`."""
@@ -120,7 +152,7 @@ class TriplesParser:
         """Whether a triple comes next."""
         return (
             self.tokens.token.kind in ("var", "iri", "name", "blank")
-            or self.tokens.at("(", "[", "<<")
+            or self.tokens.at("(", "[", "<<", "<<(")
             or self.terms.at_literal()
         )
 
@@ -128,8 +160,8 @@ class TriplesParser:
         start = self.tokens.token
         before = self._block.size
         subject = self._node()
-        # Only non-empty brackets may stand without a property list.
-        alone = start.text in ("(", "[") and self._block.size > before
+        # Only non-empty brackets and reified triples may stand without a property list.
+        alone = start.text in ("(", "[", "<<") and self._block.size > before
         if self._at_verb() or not alone:
             self._property_list(subject)
 
@@ -147,6 +179,46 @@ class TriplesParser:
                 return
 
     def _object(self, subject: Var | Term, verb: Var | Term | PathExpression) -> None:
+        node = self._link(subject, verb)
+        reifier: Var | Term | None = None
+        while self.tokens.at("~", "{|"):
+            if not isinstance(verb, Var | Term):
+                self.tokens.fail("a triple with a property path cannot be annotated")
+            if self.tokens.accept("~"):
+                reifier = self._reifier(subject, verb, node)
+                continue
+            self.tokens.expect("{|")
+            self.tokens.enter()
+            self._property_list(reifier or self._reify(self._new_node(), subject, verb, node))
+            self.tokens.leave()
+            self.tokens.expect("|}")
+            reifier = None
+
+    def _reifier(self, subject: Var | Term, verb: Var | Term, node: Var | Term) -> Var | Term:
+        """What follows `~`, as the reifier of a triple; a new blank node if nothing does."""
+        reifier: Var | Term
+        match self.tokens.token.kind:
+            case "var":
+                reifier = self.terms.variable()
+            case "blank":
+                reifier = self._label()
+            case "iri" | "name":
+                reifier = self.terms.iri()
+            case _:
+                if self.tokens.accept("["):
+                    self.tokens.expect("]")
+                reifier = self._new_node()
+        return self._reify(reifier, subject, verb, node)
+
+    def _reify(
+        self, reifier: Var | Term, subject: Var | Term, verb: Var | Term, node: Var | Term
+    ) -> Var | Term:
+        term = self._triple_term(subject, verb, node)
+        self._block.triples.append(TriplePattern(reifier, _REIFIES, term))
+        return reifier
+
+    def _link(self, subject: Var | Term, verb: Var | Term | PathExpression) -> Var | Term:
+        """The object that comes next, in a triple."""
         place = len(self._block.triples)
         node = self._node()
         if isinstance(verb, Var | Term):
@@ -157,8 +229,7 @@ class TriplesParser:
             self._block.triples[place:place] = found.patterns
         else:
             self._block.paths.append(found)
-        if self.tokens.at("~", "{|"):
-            self.tokens.refuse("an annotated triple", _TRIPLE_TERM_HINT)
+        return node
 
     def _at_verb(self) -> bool:
         return self.tokens.token.kind == "var" or self.paths.at_path()
@@ -184,13 +255,67 @@ class TriplesParser:
                 return self.terms.variable()
             case "blank":
                 return self._label()
-        if self.tokens.at("<<"):
-            self.tokens.refuse("a quoted triple", _TRIPLE_TERM_HINT)
+        if self.tokens.at("<<(", "<<"):
+            return self._triple()
         if self.tokens.accept("["):
             return self._blank_property_list()
         if self.tokens.accept("("):
             return self._collection()
         return self.terms.constant("a term or variable")
+
+    def _triple(self) -> Var | Term:
+        """`<<( s p o )>>`, or `<< s p o ~ r >>`, which stands for its reifier."""
+        reified = self.tokens.advance().text == "<<"
+        self.tokens.enter()
+        subject, verb = self._part(reified=reified), self._simple_verb()
+        object_ = self._part(reified=reified)
+        if not reified:
+            node = self._triple_term(subject, verb, object_)
+        elif self.tokens.accept("~"):
+            node = self._reifier(subject, verb, object_)
+        else:
+            node = self._reify(self._new_node(), subject, verb, object_)
+        self.tokens.leave()
+        self.tokens.expect(">>" if reified else ")>>")
+        return node
+
+    def _part(self, *, reified: bool) -> Var | Term:
+        """A subject or object inside a triple: no list, and no brackets with properties."""
+        if self.tokens.at("<<") and not reified:
+            self.tokens.fail("a triple term cannot have a reified triple inside")
+        if self.tokens.accept("["):
+            self.tokens.expect("]")
+            return self._new_node()
+        if self.tokens.at("("):
+            self.tokens.fail("a list cannot be part of a triple term or reified triple")
+        return self._node()
+
+    def _simple_verb(self) -> Var | NamedNode:
+        return self.terms.variable() if self.tokens.token.kind == "var" else self.paths.predicate()
+
+    def _triple_term(
+        self, subject: Var | Term, predicate: Var | Term, object_: Var | Term
+    ) -> Var | Term:
+        """A triple term; in a pattern, a variable for it unless it is a constant."""
+        term = TripleTerm(*cast("Any", (subject, predicate, object_)))
+        no_term = isinstance(subject, Literal | TripleTerm)
+        free = any(isinstance(part, Var) for part in (subject, predicate, object_))
+        if self._template_labels is not None or not (free or no_term):
+            return term
+        found = self.invent("triple")
+        self._block.terms[found] = term
+        return found
+
+    def data_triple(self) -> TripleTerm:
+        """`<<( iri predicate term )>>` without variables and blank nodes."""
+        self.tokens.enter()
+        self.tokens.expect("<<(")
+        subject, predicate = self.terms.iri(), self.paths.predicate()
+        at_triple = self.tokens.at("<<(")
+        object_ = self.data_triple() if at_triple else self.terms.constant("a constant")
+        self.tokens.expect(")>>")
+        self.tokens.leave()
+        return TripleTerm(subject, predicate, object_)
 
     def _label(self) -> Var | BlankNode:
         label = self.tokens.advance()
@@ -227,7 +352,7 @@ class TriplesParser:
             cell = self._new_node()
             if cells:
                 triples.append(TriplePattern(cells[-1], _REST, cell))
-            self._object(cell, _FIRST)
+            self._link(cell, _FIRST)
             cells.append(cell)
         self.tokens.leave()
         if not cells:

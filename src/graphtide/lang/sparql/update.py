@@ -13,6 +13,7 @@ from pyoxigraph import BlankNode, NamedNode
 from graphtide.algebra import nodes as alg
 from graphtide.algebra import updates as upd
 from graphtide.algebra.expressions import Var
+from graphtide.algebra.traverse import walk
 from graphtide.lang.sparql.forms import UPDATE_KEYWORDS, FormParser
 from graphtide.lang.sparql.graphs import in_default_graph
 from graphtide.lang.sparql.scanner import word_hint
@@ -112,7 +113,7 @@ class UpdateParser:
 
     def _delete_where(self) -> upd.Modify:
         quads = self._quads(blank_nodes=False)
-        where = self._where(self.forms.as_pattern(quads))
+        where = self._where(self.triples.as_pattern(quads))
         return upd.Modify(quads, (), replace(where, dataset=self._using))
 
     def _modify(
@@ -169,7 +170,7 @@ class UpdateParser:
     def _check_parts(
         self, quads: list[alg.TriplePattern], start: int, *, variables: bool, blank_nodes: bool
     ) -> None:
-        parts = [p for q in quads for p in (q.subject, q.predicate, q.object, q.graph)]
+        parts = list(walk(tuple(quads)))
         if not variables and any(isinstance(part, Var) for part in parts):
             hint = "use INSERT { … } WHERE { … } or DELETE { … } WHERE { … }"
             self.tokens.fail("data must not contain variables", at=start, hint=hint)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from graphtide.algebra.expressions import Call, Exists, Expression, Var
 from graphtide.algebra.nodes import Bgp, DefaultGraph, Filter, Project, SelectQuery, TriplePattern
+from graphtide.algebra.triple_terms import is_ground
 from graphtide.algebra.updates import Modify
 from graphtide.lang.durations import WrittenDuration, parse_duration
 from graphtide.lang.sparql.parse import parse_query, parse_update
 from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.lexer import RELATIONS
 from graphtide.lang.tide.references import references_in, with_event_variables, with_time_variables
+from graphtide.rdf.terms import TripleTerm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,6 +75,11 @@ def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern,
     (operation,) = update.operations
     assert isinstance(operation, Modify)  # noqa: S101 - that is what the text says
     template = operation.delete if word == "DELETE" else operation.insert
+    if any(isinstance(t.object, TripleTerm) and not is_ground(t.object) for t in template):
+        hint = "compute the term in a FACT: BIND (<<( … )>> AS ?t)"
+        message = "a triple term in a template cannot contain variables or blank nodes"
+        source.report(group, message, hint)
+        return None
     if word == "EMIT" and not _plain(template):
         source.report(group, "EMIT must not contain GRAPH", "emit plain triples")
         return None

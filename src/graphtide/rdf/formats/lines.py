@@ -22,7 +22,7 @@ from graphtide.rdf.changes import ChangeBatch, RejectedRows
 from graphtide.rdf.kernels import texts as text_kernel
 from graphtide.rdf.kernels.lines import BLANK, ODD, copy_spans, split_lines
 from graphtide.rdf.term_tables import Strings, buffer_of, text_column
-from graphtide.rdf.terms import TERM_TYPES, parse_term
+from graphtide.rdf.terms import from_pyoxigraph, parse_term, to_pyoxigraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -242,10 +242,9 @@ def quad_texts(quad: Quad) -> QuadText:
     >>> quad_texts(Quad(NamedNode("ex:a"), NamedNode("ex:p"), NamedNode("ex:b")))
     ('<ex:a>', '<ex:p>', '<ex:b>', None)
     """
-    if not isinstance(quad.object, TERM_TYPES):
-        raise TermError("a triple as object is not supported", hint="reify it as four triples")
     graph = None if isinstance(quad.graph_name, DefaultGraph) else str(quad.graph_name)
-    return str(quad.subject), str(quad.predicate), str(quad.object), graph
+    object_ = str(from_pyoxigraph(quad.object))
+    return str(quad.subject), str(quad.predicate), object_, graph
 
 
 def inserts(columns: Sequence[Strings]) -> ChangeBatch:
@@ -278,7 +277,7 @@ def batch_quads(batch: ChangeBatch) -> Iterator[Quad]:
             and isinstance(graph, NamedNode | BlankNode | None)
         ):
             raise TermError(f"not a quad: {s} {p} {o} {g or ''}")
-        yield Quad(subject, predicate, parse_term(o), graph)
+        yield Quad(subject, predicate, to_pyoxigraph(parse_term(o)), graph)
 
 
 def read_lines(file: IO[bytes], rdf: RdfFormat, rejected: RejectedRows) -> Iterator[ChangeBatch]:

@@ -17,7 +17,7 @@ from graphtide.errors import TermError
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
 from graphtide.rdf.formats.lines import LONG_LINE, read_blocks
 from graphtide.rdf.formats.patch import RowError
-from graphtide.rdf.terms import POSITIONS, canonical_text
+from graphtide.rdf.terms import POSITIONS, TRIPLE_START, canonical_text, triple_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -119,7 +119,7 @@ def _terms(text: str, at: int) -> list[str]:
     """The canonical texts of the terms from index `at` to the end of the message."""
     found: list[str] = []
     while True:
-        term, after = _TERM.match(text, at), None
+        term, after = _match(text, at), None
         if term is not None:
             after = _BETWEEN.match(text, term.end())
         if term is None or after is None:
@@ -138,14 +138,22 @@ def _terms(text: str, at: int) -> list[str]:
     return found
 
 
+def _match(text: str, at: int) -> re.Match[str] | None:
+    if not text.startswith(TRIPLE_START, at):
+        return _TERM.match(text, at)
+    try:
+        return re.compile(".*").fullmatch(text, at, triple_end(text, at))
+    except TermError as error:
+        raise RowError(at + 1, error.message) from None
+
+
 def _term(term: re.Match[str], position: int) -> str:
-    starts, rule = _POSITIONS[position]
     try:
         canonical = canonical_text(term.group())
     except TermError as error:
         raise RowError(term.start() + 1, error.message) from None
-    if canonical[0] not in starts:
-        raise RowError(term.start() + 1, rule)
+    if not _POSITIONS[position].allows(canonical):
+        raise RowError(term.start() + 1, _POSITIONS[position].rule)
     return canonical
 
 

@@ -32,7 +32,7 @@ from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
 from graphtide.rdf.formats.lines import BLOCK_BYTES, LONG_LINE, LineBlock, LineBuffer, scan_block
 from graphtide.rdf.kernels.lines import DELETE
-from graphtide.rdf.terms import POSITIONS, canonical_text
+from graphtide.rdf.terms import POSITIONS, TRIPLE_START, canonical_text, triple_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _CODE = re.compile(r"\s*([A-Za-z]+)(?=[\s.]|$)")
 _TOKEN = re.compile(
     r"(?P<iri><[^<>]*>)"
+    r"|(?P<triple><<\(.*\)>>)"
     r'|(?P<literal>"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]*|\^\^<[^<>]*>)?)(?P<datatype>\^\^[^\s<]\S*?(?=\.?(?:\s|$)))?'
     r"|(?P<blank>_:(?:[^\s.]|\.(?=[^\s]))*)"
     r'|(?P<name>(?P<prefix>[\w.-]*):(?P<local>(?:\\.|[^\s<>"#;,.\\]|\.(?=[^\s.]))*))'
@@ -135,11 +136,20 @@ def _values(line: str, at: int) -> tuple[list[PatchValue], int]:
             if rest and not rest.startswith("#"):
                 raise RowError(len(line) - len(rest) + 1, "text after the end of the row")
             return values, at
-        found = _TOKEN.match(line, at)
+        found = _token(line, at)
         if found is None:
             raise RowError(at + 1, _token_reason(line[at]))
         values.append(PatchValue(at + 1, found))
         at = found.end()
+
+
+def _token(line: str, at: int) -> re.Match[str] | None:
+    if not line.startswith(TRIPLE_START, at):
+        return _TOKEN.match(line, at)
+    try:
+        return _TOKEN.fullmatch(line, at, triple_end(line, at))
+    except TermError as error:
+        raise RowError(at + 1, error.message) from None
 
 
 def _token_reason(first: str) -> str:
@@ -161,9 +171,9 @@ def change_terms(row: PatchRow, prefixes: Mapping[str, str]) -> list[str]:
     graphtide.rdf.formats.patch.RowError: "'x'" is not a term
     """
     texts = [term_text(value, prefixes) for value in row.values]
-    for value, text, (starts, rule) in zip(row.values, texts, POSITIONS.values(), strict=False):
-        if text[0] not in starts:
-            raise RowError(value.column, rule)
+    for value, text, position in zip(row.values, texts, POSITIONS.values(), strict=False):
+        if not position.allows(text):
+            raise RowError(value.column, position.rule)
     return texts
 
 

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 from xml.sax.saxutils import escape, quoteattr
 
 from pyoxigraph import BlankNode, NamedNode
+from pyoxigraph import Literal as RdfLiteral
 
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.read import write_quads
+from graphtide.rdf.terms import DIRECTIONS, TripleTerm, triple_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from graphtide.rdf.terms import Term
 
+_ITS: Final = "http://www.w3.org/2005/11/its"
 RowsFormat = Literal["csv", "tsv", "json", "xml"]
 Row = tuple["Term | None", ...]
 
@@ -96,7 +99,7 @@ def _csv(answer: ResultRows) -> str:
 def _plain(term: Term | None) -> str:
     if term is None:
         return ""
-    return str(term) if isinstance(term, BlankNode) else term.value
+    return str(term) if isinstance(term, BlankNode | TripleTerm) else term.value
 
 
 def _tsv(answer: ResultRows) -> str:
@@ -119,7 +122,7 @@ def json_row(row: Mapping[str, Term | None]) -> dict[str, Any]:
     return {name: json_term(term) for name, term in row.items() if term is not None}
 
 
-def json_term(term: Term) -> dict[str, str]:
+def json_term(term: Term) -> dict[str, Any]:
     """A term as SPARQL's JSON has it.
 
     >>> json_term(NamedNode("ex:a"))
@@ -129,12 +132,42 @@ def json_term(term: Term) -> dict[str, str]:
         return {"type": "uri", "value": term.value}
     if isinstance(term, BlankNode):
         return {"type": "bnode", "value": term.value}
+    if isinstance(term, TripleTerm):
+        parts = (("subject", term.subject), ("predicate", term.predicate), ("object", term.object))
+        return {"type": "triple", "value": {name: json_term(part) for name, part in parts}}
     found = {"type": "literal", "value": term.value}
     if term.language:
         found["xml:lang"] = term.language
+        if term.direction is not None:
+            found["its:dir"] = str(term.direction)
     elif term.datatype.value != XSD_STRING:
         found["datatype"] = term.datatype.value
     return found
+
+
+def term_of_json(found: Mapping[str, Any]) -> Term:
+    """The term that an object of SPARQL's JSON means, or a `ValueError`.
+
+    >>> print(term_of_json({"type": "literal", "value": "x", "xml:lang": "en", "its:dir": "ltr"}))
+    "x"@en--ltr
+    """
+    value = found.get("value")
+    match found.get("type"), value:
+        case "uri", str():
+            return NamedNode(value)
+        case "bnode", str():
+            return BlankNode(value)
+        case "literal" | "typed-literal", str():
+            language, kind = found.get("xml:lang"), found.get("datatype")
+            if language is not None:
+                direction = found.get("its:dir")
+                way = None if direction is None else DIRECTIONS[direction]
+                return RdfLiteral(value, language=language, direction=way)
+            return RdfLiteral(value, datatype=None if kind is None else NamedNode(kind))
+        case "triple", {"subject": subject, "predicate": predicate, "object": object_}:
+            return triple_term(*map(term_of_json, (subject, predicate, object_)))
+        case _:
+            raise ValueError("its type must be uri, bnode, literal or triple")
 
 
 def _xml(answer: ResultRows) -> str:
@@ -153,6 +186,10 @@ def _xml_row(variables: Sequence[str], row: Row) -> str:
 
 
 def _xml_term(term: Term) -> str:
+    if isinstance(term, TripleTerm):
+        parts = (("subject", term.subject), ("predicate", term.predicate), ("object", term.object))
+        inside = "".join(f"<{name}>{_xml_term(part)}</{name}>" for name, part in parts)
+        return f"<triple>{inside}</triple>"
     value = escape(term.value, {"\r": "&#13;"})
     if isinstance(term, NamedNode):
         return f"<uri>{value}</uri>"
@@ -161,6 +198,8 @@ def _xml_term(term: Term) -> str:
     mark = ""
     if term.language:
         mark = f" xml:lang={quoteattr(term.language)}"
+        if term.direction is not None:
+            mark += f' xmlns:its="{_ITS}" its:version="2.0" its:dir="{term.direction}"'
     elif term.datatype.value != XSD_STRING:
         mark = f" datatype={quoteattr(term.datatype.value)}"
     return f"<literal{mark}>{value}</literal>"

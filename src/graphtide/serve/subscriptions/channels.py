@@ -77,7 +77,7 @@ class Block:
 
 
 def _term_json(term: Term) -> str:
-    return (_short_json if len(term.value) <= SHORT else _short_json.__wrapped__)(term)
+    return (_short_json if len(str(term)) <= SHORT else _short_json.__wrapped__)(term)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,0 +1,1 @@
+"""Functions beyond those of SPARQL, known by their IRIs: XPath's math:, GeoSPARQL's geof:."""
