@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
+from graphtide.bench.planner.workload import SocialGraph, query_text
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.choose import change_cost, choose_plan, stored_rows
+from graphtide.plan.choose import choose_plan
+from graphtide.plan.cost import plan_cost
 from graphtide.plan.estimate import Estimator, PredicateStats, Statistics
 from graphtide.plan.order import MAX_EXACT
 from graphtide.plan.patterns import Choices
@@ -126,14 +128,37 @@ def test_rete_is_the_choice_where_a_walk_fans_out_and_ends_nowhere():
     known = statistics(r=(100_000, 100_000, 100), p=(100_000, 100, 100_000), q=(5, 5, 5))
     plan = choose_plan(parsed(FAN_OUT), known)
     assert plan.strategy == "rete"
-    assert change_cost(plan.root, known) < 10
+    search = choose_plan(parsed(FAN_OUT), known, strategy="search")
+    assert plan_cost(plan.root, known).change < plan_cost(search.root, known).change / 4
 
 
 def test_rete_is_not_the_choice_if_its_memories_would_not_fit():
     known = statistics(r=(10_000, 10, 10), p=(10_000, 10, 10), q=(10_000, 10, 10))
     rete_plan = build_plan(parsed(FAN_OUT), Choices("rete", known))
-    assert stored_rows(rete_plan.root, known) > 20 * known.quads
+    assert plan_cost(rete_plan.root, known).stored > 20 * known.quads
     assert choose_plan(parsed(FAN_OUT), known).strategy == "search"
+
+
+@pytest.mark.parametrize(
+    ("shape", "name", "expected"),
+    [
+        ("hubs", "NOT EXISTS through co-tags", {"rete", "search, reduced", "rete, reduced"}),
+        ("zipf", "co-tag with two constants", {"rete"}),
+        ("zipf", "triangle", {"search"}),
+        ("uniform", "star 2", {"search"}),
+    ],
+)
+def test_choices_on_skewed_graphs(shape, name, expected):
+    graph = LiveGraph()
+    data = SocialGraph(graph.terms, 5000, shape, seed=1)
+    graph.apply_ids(*data.all_edges().T)
+    query = graph.watch(query_text(name))
+    shown = query.explain(why=True)
+    assert shown.startswith(query.explain())
+    lines = [line for line in shown.splitlines() if "candidates and rows" in line]
+    assert lines[0].split(":")[0] in expected
+    assert lines[0].endswith("which is running")
+    assert all("times the work" in line or "stores too much" in line for line in lines[1:])
 
 
 def test_an_empty_graph_gets_a_search():
