@@ -4,7 +4,8 @@ import shlex
 
 import pytest
 
-from graphtide.cli.bench import BENCHMARKS, app, names, numbers
+from graphtide.cli.bench import BENCHMARKS, app
+from graphtide.cli.options import names, numbers
 from graphtide.errors import GraphtideError
 
 NAMES = [each.name or each.run.__name__.replace("_", "-") for each in BENCHMARKS]

@@ -93,7 +93,7 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     return min(_candidates(query, choices), key=lambda each: each.cost.score).plan
 
 
-class Candidate(NamedTuple):
+class CandidatePlan(NamedTuple):
     """A plan that was considered, and its cost."""
 
     name: str
@@ -101,7 +101,7 @@ class Candidate(NamedTuple):
     cost: PlanCost
 
 
-def _candidates(query: SelectQuery, choices: Choices) -> Iterator[Candidate]:
+def _candidates(query: SelectQuery, choices: Choices) -> Iterator[CandidatePlan]:
     """The plans of a prepared query; `search` first, which is taken if others are no better."""
     tests = any(map(_tests_existence, walk(query.root)))
     for reduced in (False, True) if tests else (False,):
@@ -109,7 +109,7 @@ def _candidates(query: SelectQuery, choices: Choices) -> Iterator[Candidate]:
             own = replace(choices, strategy=strategy, reduced=reduced)
             plan = build_prepared(query, own)
             name = f"{strategy}{', reduced' * reduced}"
-            yield Candidate(name, plan, plan_cost(plan.root, choices.statistics))
+            yield CandidatePlan(name, plan, plan_cost(plan.root, choices.statistics))
 
 
 def _tests_existence(node: alg.Node) -> bool:
