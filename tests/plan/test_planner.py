@@ -230,6 +230,53 @@ def test_a_grown_graph_is_planned_for_anew_and_nobody_notices():
         assert [row.diff for row in each.delta()] == [-1] * 2000
 
 
+def replace_quads(graph, size, many):
+    """All quads of two predicates are replaced, as many as before: `many` values are hubs."""
+    with graph.transaction() as tx:
+        for n in range(size):
+            tx.delete(iri(f"k{n}"), iri("r"), iri(f"l{n}"))
+            tx.delete(iri(f"l{n}"), iri("p"), iri(f"m{n}"))
+        for n in range(size):
+            tx.insert(iri(f"k{n}"), iri("r"), iri(f"l{n % many}"))
+            tx.insert(iri(f"l{n % many}"), iri("p"), iri(f"m{n}"))
+
+
+@pytest.mark.parametrize("size", [3000, 2000])
+def test_drift_that_leaves_the_number_of_quads_as_it_was(size, caplog):
+    """Standing queries are planned again by themselves after many changes, new ones at once."""
+    graph = LiveGraph()
+    with graph.transaction() as tx:
+        for n in range(size):
+            tx.insert(iri(f"k{n}"), iri("r"), iri(f"l{n}"))
+            tx.insert(iri(f"l{n}"), iri("p"), iri(f"m{n}"))
+        tx.insert(iri("m1"), iri("q"), iri("n1"))
+    standing, never = graph.watch(parsed(FAN_OUT)), graph.watch(parsed(FAN_OUT), strategy="search")
+    assert standing.strategy == "search"
+    caplog.set_level("INFO", "graphtide.engine")
+    replace_quads(graph, size, many=2)
+    assert graph.watch(parsed(FAN_OUT)).strategy == "rete"
+    few = 4 * size < 10_000
+    assert standing.strategy == ("search" if few else "rete")
+    assert standing.replan() == few
+    assert (standing.strategy, never.strategy) == ("rete", "search")
+    assert standing.count() == never.count() == size // 2
+    for _ in range(3):
+        graph.delete(iri("l1"), iri("p"), iri("m1"))
+        graph.insert(iri("l1"), iri("p"), iri("m1"))
+    mine, its = (sorted((r.diff, str(r.row)) for r in w.delta()) for w in (standing, never))
+    assert mine == its
+    assert sum("is planned again" in each for each in caplog.messages) == 1
+
+
+def test_a_query_of_other_predicates_is_not_planned_again(monkeypatch):
+    graph = LiveGraph()
+    graph.insert(iri("a"), iri("other"), iri("b"))
+    graph.watch(parsed("?a :other ?b"))
+    monkeypatch.setattr(type(graph._runtime.queries), "replan", pytest.fail)
+    grow(graph, 12_000)
+    assert len(graph) == 24_002
+
+
 def test_replanning_can_be_asked_for(caplog):
     caplog.set_level("INFO", "graphtide.engine")
     graph = LiveGraph()

@@ -160,3 +160,21 @@ def test_statistics_follow_a_graph_that_grows_and_shrinks():
     for n in range(10, 100):
         graph.delete(iri(f"s{n}"), iri("p"), n)
     assert exact_statistics(graph).quads == 10
+
+
+def test_statistics_are_measured_after_so_many_changes(monkeypatch):
+    graph = LiveGraph()
+    with graph.transaction() as tx:
+        for n in range(1000):
+            tx.insert(iri(f"s{n}"), iri("p"), n)
+    plans = graph._runtime.queries.plans
+    exact_statistics(graph)
+    for changes, fresh, measured in ((10, False, False), (1, True, True), (200, False, False)):
+        for n in range(changes):  # the number of quads stays
+            (graph.delete if n % 2 else graph.insert)(iri("s"), iri("p"), n // 2)
+        graph._runtime.flush()
+        before = plans.statistics()
+        if measured:
+            assert plans.statistics(fresh=fresh) is not before
+        else:
+            assert plans.statistics(fresh=fresh) is before

@@ -28,7 +28,7 @@ from graphtide.plan.estimate import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, KeysView, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import TriplePattern
@@ -141,7 +141,7 @@ def walks(leaf: phys.Search, statistics: Statistics) -> Iterator[PatternWalk]:
     patterns = [pattern for group in groups for pattern in group]
     expected = [pattern_estimate(pattern, statistics) for pattern in patterns]
     if len(patterns) > DETAILED:
-        expected = [Estimate(each.rows, each.values) for each in expected]
+        expected = [each.without_hubs() for each in expected]
     walker = _Walker(expected)
     numbers = iter(range(len(patterns)))
     outer, *checks = ([next(numbers) for _ in group] for group in groups)
@@ -185,7 +185,7 @@ class _Walker:
         left = dict.fromkeys(rest)
         options: dict[int, list[Share]] = {}
         rows, touched = 1.0, 0.0
-        changed: KeysView[Var] = bound.keys()
+        changed = set(bound)
         while left and until.isdisjoint(bound):
             near = [i for i in left if not bound.keys().isdisjoint(self._expected[i].values)]
             for i in near:
@@ -223,15 +223,18 @@ class _Walker:
         return [(min(number * rest, most), share) for number, share in first]
 
     @staticmethod
-    def _bind(bound: Bound, followed: Estimate) -> KeysView[Var]:
-        """Bind the variables of a pattern; a value with many matches becomes as frequent."""
+    def _bind(bound: Bound, followed: Estimate) -> set[Var]:
+        """Bind the variables of a pattern; a value with many matches becomes as frequent.
+
+        Returns those of which more is known now.
+        """
+        changed = set()
         for var in followed.values:
             before = bound.get(var)
-            if before is None:
-                bound[var] = followed
-            elif before.hubs or followed.hubs:
-                bound[var] = joined(before, followed)
-        return followed.values.keys()
+            if before is None or before.hubs or followed.hubs:
+                bound[var] = followed if before is None else joined(before, followed)
+                changed.add(var)
+        return changed
 
 
 def _partners(binder: Estimate, other: Estimate, var: Var) -> list[Share]:

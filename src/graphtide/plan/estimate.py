@@ -19,7 +19,7 @@ from graphtide.algebra.trees import bottom_up
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.rdf.terms import Term
@@ -48,6 +48,32 @@ class PredicateStats:
         """Whether each value has one subject."""
         return self.count == self.objects
 
+    def differs(self, other: PredicateStats) -> bool:
+        """Whether estimates by one may be off by a factor if the other holds.
+
+        >>> even, skewed = PredicateStats(900, 90, 90), PredicateStats(900, 90, 90, {}, {None: 99})
+        >>> even.differs(PredicateStats(990, 90, 90)), even.differs(skewed)
+        (False, True)
+        """
+        return any(
+            not mine / DRIFTED <= its <= mine * DRIFTED
+            for mine, its in zip(self._profile(), other._profile(), strict=True)
+        )
+
+    def _profile(self) -> Iterator[float]:
+        """The quads, and for both ends the average and the largest known number of them."""
+        yield self.count + 1
+        for distinct, hubs in (
+            (self.subjects, self.subject_hubs),
+            (self.objects, self.object_hubs),
+        ):
+            average = self.count / max(distinct, 1)
+            yield average + 1
+            yield max(hubs.values(), default=average) + 1
+
+
+DRIFTED = 2
+"""The factor by which the statistics of a predicate must have changed to plan again."""
 
 UNKNOWN = PredicateStats(count=1000, subjects=500, objects=500)
 """Assumed for each predicate of an empty graph."""
@@ -96,6 +122,15 @@ class Statistics:
         """The number of instances of a class."""
         return self.classes.get(term, 0) if self.known else UNKNOWN_CLASS
 
+    def differ(self, other: Statistics, predicates: Iterable[Term | Var]) -> bool:
+        """Whether estimates of patterns with these predicates may be off by a factor."""
+        return self.known != other.known or any(
+            self.any_predicate().differs(other.any_predicate())
+            if isinstance(each, Var)
+            else self.predicate(each).differs(other.predicate(each))
+            for each in predicates
+        )
+
 
 NOTHING_KNOWN = Statistics()
 
@@ -104,6 +139,9 @@ MIN_ANTIJOIN_SELECTIVITY = 0.05
 
 MOST_ROWS = 1e150
 """Where estimates of joins end: the product of two is still a number."""
+
+MAX_SKEWED = 24
+"""Columns up to which a join keeps the hubs of its inputs: large queries are planned in no time."""
 
 REACH = 5
 """Expected pairs per edge of a closure."""
@@ -129,6 +167,10 @@ class Estimate:
         rows = self.rows * share
         values = {v: min(n, rows) for v, n in self.values.items()}
         return Estimate(rows, values, scaled_hubs(self.hubs, share))
+
+    def without_hubs(self) -> Estimate:
+        """The same as if all values were equally frequent."""
+        return Estimate(self.rows, self.values)
 
     def uniform(self, var: Var) -> tuple[float, float]:
         """Rows and distinct values of a column without its hubs."""
@@ -199,7 +241,7 @@ def joined(left: Estimate, right: Estimate) -> Estimate:
     # Not limited by the rows: the estimate of a join must not depend on its order.
     either = {**left.values, **right.values}
     values = {v: min(n, left.values.get(v, n)) for v, n in either.items()}
-    if not left.hubs and not right.hubs:
+    if not 0 < len(left.hubs) + len(right.hubs) <= MAX_SKEWED:
         return Estimate(rows, values)
     hubs = scaled_hubs(left.hubs, rows / max(left.rows, 1e-9))
     hubs |= scaled_hubs(right.hubs, rows / max(right.rows, 1e-9))
