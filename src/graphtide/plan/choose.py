@@ -39,6 +39,10 @@ LONG_PRODUCT = 3
 """Parts with variables from which on binary joins store more than the parts."""
 
 
+RISK = 2
+"""Factor by which a reduction must be better: one row with very many candidates makes it slow."""
+
+
 def choose_plan(
     query: SelectQuery,
     statistics: Statistics,
@@ -90,13 +94,14 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
             return decomposed
     if not choices.statistics.known:
         return build_prepared(query, choices)
-    return min(_candidates(query, choices), key=lambda each: each.cost.score).plan
+    return min(_candidates(query, choices), key=_rank).plan
 
 
 class CandidatePlan(NamedTuple):
     """A plan that was considered, and its cost."""
 
-    name: str
+    strategy: Strategy
+    reduced: bool
     plan: phys.QueryPlan
     cost: PlanCost
 
@@ -108,8 +113,12 @@ def _candidates(query: SelectQuery, choices: Choices) -> Iterator[CandidatePlan]
         for strategy in ("search", "rete"):
             own = replace(choices, strategy=strategy, reduced=reduced)
             plan = build_prepared(query, own)
-            name = f"{strategy}{', reduced' * reduced}"
-            yield CandidatePlan(name, plan, plan_cost(plan.root, choices.statistics))
+            cost = plan_cost(plan.root, choices.statistics)
+            yield CandidatePlan(strategy, reduced, plan, cost)
+
+
+def _rank(candidate: CandidatePlan) -> float:
+    return candidate.cost.score * (RISK if candidate.reduced else 1)
 
 
 def _tests_existence(node: alg.Node) -> bool:
@@ -147,17 +156,18 @@ def reason(
     if not statistics.known:
         return "search is the default: it stores nothing but the quads"
     choices = Choices("search", statistics, union=union)
-    every = sorted(_candidates(prepared(query, choices), choices), key=lambda each: each.cost.score)
+    every = sorted(_candidates(prepared(query, choices), choices), key=_rank)
     best = every[0].cost
     lines = ["expected for an average change, with the rows that are stored; the best is first:"]
-    for name, other, cost in every:
-        text = f"{name}: {cost.change:,.0f} candidates and rows, {cost.stored:,.0f} stored"
+    for name, reduced, other, cost in every:
+        work = f"{cost.change:,.0f} candidates and rows, {cost.stored:,.0f} stored"
+        text = f"{name}{', reduced' * reduced}: {work}"
         if other == plan:
             text += ", which is running"
         elif cost.change > best.change:
             text += f": {cost.change / best.change:,.1f} times the work"
-        elif cost.score > best.score:
-            text += ": stores too much for what it saves"
+        else:
+            text += ": stores too much for what it saves" if cost.score > best.score else ": risky"
         lines.append(text)
     return "\n".join(lines)
 
