@@ -174,9 +174,25 @@ def test_counts_agree_with_the_twin(quads):
         assert mine.tolist() == other.tolist()
 
 
+@needs_jit
+@pytest.mark.parametrize("others", [10, 40, 400])
+def test_hubs_agree_with_the_twin(others):
+    """Value 1 has very many quads, 2 has as many as make a hub, 3 too few; others have two."""
+    ends = [1] * (90 + others) + [2] * 40 + [3] * 3 + [*range(10, 10 + others)] * 2
+    rows = np.array([(n + 1, 7, end, 0) for n, end in enumerate(ends)], np.int32)
+    mine, other = (sorted(way(rows)[4].tolist()) for way in (count_values, twin.count_values))
+    assert mine == other == [[7, 1, 90 + others], [7, 2, 40]]
+
+
+def test_all_of_few_values_are_hubs_if_they_have_quads_enough():
+    rows = np.array([(n + 1, 7, 1 + n % 3, 0) for n in range(96)] + [(1, 7, 9, 0)], np.int32)
+    hubs = twin.count_values(rows)[4].tolist()
+    assert sorted(hubs) == [[7, value, 32] for value in (1, 2, 3)]
+
+
 def test_a_value_counts_once_for_each_of_its_predicates():
     """Predicate 7 has subjects 1, 2 and objects 3, 4; predicate 8 has subject 1, object 3."""
     rows = [(1, 7, 3, 0), (1, 7, 4, 0), (1, 8, 3, 0), (2, 7, 3, 0), (2, 7, 3, 5)]
-    quads, subjects, objects = twin.count_values(np.array(rows, np.int32))
+    quads, subjects, objects, *_ = twin.count_values(np.array(rows, np.int32))
     assert (quads[7], subjects[7], objects[7]) == (4, 2, 2)
     assert (quads[8], subjects[8], objects[8]) == (1, 1, 1)

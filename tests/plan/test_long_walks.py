@@ -3,7 +3,8 @@
 from pyoxigraph import NamedNode
 
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.plan.choose import choose_plan, pattern_costs
+from graphtide.plan.choose import choose_plan
+from graphtide.plan.cost import least, walks
 from graphtide.plan.estimate import PredicateStats, Statistics
 
 QUERY = parse_query(
@@ -31,34 +32,45 @@ def test_a_search_is_chosen_while_all_walks_are_short():
     assert choose_plan(QUERY, statistics(spokes=5)).strategy == "search"
 
 
-def test_costs_are_told_for_each_pattern():
+def test_a_walk_has_a_cost_for_each_pattern():
     plan = choose_plan(QUERY, statistics(spokes=5), strategy="search")
-    costs = {str(p.predicate): cost for p, cost in pattern_costs(plan.root, statistics(5)).items()}
-    assert set(costs) == {f"<http://example.org/{name}>" for name in ("spoke", "part", "closed")}
-    assert all(cost >= 1 for cost in costs.values())
+    found = list(walks(plan.root, statistics(spokes=5)))
+    assert [each.pattern.predicate.value[19:] for each in found] == ["spoke", "part", "closed"]
+    assert [each.quads for each in found] == [50, 100, 10]
+    assert all(each.touched >= 1 for each in found)
 
 
-LONG = parse_query(
-    """PREFIX : <http://example.org/>
-    SELECT * { ?hub :exit ?door . ?hub :spoke ?end . ?end :next ?other . ?room :spoke2 ?other
-               FILTER NOT EXISTS { ?room :entry ?door } }"""
-)
+def test_a_search_takes_the_shorter_of_two_walks():
+    """At every second value one pattern has 100 candidates, at the others the second one has 10."""
+    rare, often = [(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)]
+    assert least([rare, often]) == 5
+    assert least([[(7.0, 1.0)], often]) == 7
 
 
-def doors(spokes):
-    """To close a door is to walk over all spokes of its hub, of which few end in its room."""
-    ends = 100 * spokes
-    named = {
-        "exit": PredicateStats(100, 100, 100),
-        "spoke": PredicateStats(ends, 100, ends),
-        "next": PredicateStats(ends, ends, ends),
-        "spoke2": PredicateStats(ends, 100, ends),
-        "entry": PredicateStats(100, 100, 100),
-    }
-    known = {NamedNode(f"http://example.org/{name}"): each for name, each in named.items()}
-    return Statistics(sum(each.count for each in named.values()), known)
+def hub(name, count, degree):
+    """Half of the quads end at a hub, the others at a hundred more objects."""
+    known = PredicateStats(count, count, 101, {}, {iri("hub"): degree})
+    return {iri(name): known}
 
 
-def test_a_network_is_chosen_where_it_saves_one_long_walk():
-    assert choose_plan(LONG, doors(spokes=10)).strategy == "search"
-    assert choose_plan(LONG, doors(spokes=1000)).strategy == "rete"
+def iri(name):
+    return NamedNode(f"http://example.org/{name}")
+
+
+def test_changes_at_hubs_are_frequent():
+    """From an average change there are Σ d² / Σ d others at the same object: 500 * 500 / 1000…"""
+    known = Statistics(1000, hub("likes", 1000, 500))
+    query = parse_query(
+        "SELECT * { ?a <http://example.org/likes> ?x . ?b <http://example.org/likes> ?x }"
+    )
+    found = next(walks(choose_plan(query, known, strategy="search").root, known))
+    assert 250 < found.touched < 260  # … and 2.5 at others
+    even = Statistics(1000, {iri("likes"): PredicateStats(1000, 1000, 101)})
+    assert next(walks(choose_plan(query, even, strategy="search").root, even)).touched < 16
+
+
+def test_a_pattern_that_closes_a_cycle_is_looked_up():
+    known = Statistics(1000, {iri("p"): PredicateStats(1000, 100, 100)})
+    query = parse_query("SELECT * { ?a <http://example.org/p> ?b . ?b <http://example.org/p> ?a }")
+    found = next(walks(choose_plan(query, known, strategy="search").root, known))
+    assert found.touched < 10

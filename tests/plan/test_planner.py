@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
+from graphtide.bench.planner.workload import SocialGraph, query_text
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.choose import change_cost, choose_plan, stored_rows
+from graphtide.plan.choose import choose_plan
+from graphtide.plan.cost import plan_cost
 from graphtide.plan.estimate import Estimator, PredicateStats, Statistics
 from graphtide.plan.order import MAX_EXACT
 from graphtide.plan.patterns import Choices
@@ -126,14 +128,38 @@ def test_rete_is_the_choice_where_a_walk_fans_out_and_ends_nowhere():
     known = statistics(r=(100_000, 100_000, 100), p=(100_000, 100, 100_000), q=(5, 5, 5))
     plan = choose_plan(parsed(FAN_OUT), known)
     assert plan.strategy == "rete"
-    assert change_cost(plan.root, known) < 10
+    search = choose_plan(parsed(FAN_OUT), known, strategy="search")
+    assert plan_cost(plan.root, known).change < plan_cost(search.root, known).change / 4
 
 
 def test_rete_is_not_the_choice_if_its_memories_would_not_fit():
     known = statistics(r=(10_000, 10, 10), p=(10_000, 10, 10), q=(10_000, 10, 10))
     rete_plan = build_plan(parsed(FAN_OUT), Choices("rete", known))
-    assert stored_rows(rete_plan.root, known) > 20 * known.quads
+    assert plan_cost(rete_plan.root, known).stored > 20 * known.quads
     assert choose_plan(parsed(FAN_OUT), known).strategy == "search"
+
+
+@pytest.mark.parametrize(
+    ("shape", "name", "expected"),
+    [
+        ("zipf", "NOT EXISTS through co-tags", {"rete", "search, reduced", "rete, reduced"}),
+        ("zipf", "co-tag with two constants", {"rete"}),
+        ("zipf", "triangle", {"search"}),
+        ("uniform", "star 2", {"search"}),
+    ],
+)
+def test_choices_on_skewed_graphs(shape, name, expected):
+    graph = LiveGraph()
+    data = SocialGraph(graph.terms, 5000, shape, seed=1)
+    graph.apply_ids(*data.all_edges().T)
+    query = graph.watch(query_text(name))
+    shown = query.explain(why=True)
+    assert shown.startswith(query.explain())
+    lines = [line for line in shown.splitlines() if "candidates and rows" in line]
+    assert lines[0].split(":")[0] in expected
+    assert lines[0].endswith("which is running")
+    reasons = "times the work", "stores too much", "risky"
+    assert all(any(each in line for each in reasons) for line in lines[1:])
 
 
 def test_an_empty_graph_gets_a_search():
@@ -203,6 +229,53 @@ def test_a_grown_graph_is_planned_for_anew_and_nobody_notices():
     for each in (watch, never):
         assert each.count() == 2000
         assert [row.diff for row in each.delta()] == [-1] * 2000
+
+
+def replace_quads(graph, size, many):
+    """All quads of two predicates are replaced, as many as before: `many` values are hubs."""
+    with graph.transaction() as tx:
+        for n in range(size):
+            tx.delete(iri(f"k{n}"), iri("r"), iri(f"l{n}"))
+            tx.delete(iri(f"l{n}"), iri("p"), iri(f"m{n}"))
+        for n in range(size):
+            tx.insert(iri(f"k{n}"), iri("r"), iri(f"l{n % many}"))
+            tx.insert(iri(f"l{n % many}"), iri("p"), iri(f"m{n}"))
+
+
+@pytest.mark.parametrize("size", [3000, 2000])
+def test_drift_that_leaves_the_number_of_quads_as_it_was(size, caplog):
+    """Standing queries are planned again by themselves after many changes, new ones at once."""
+    graph = LiveGraph()
+    with graph.transaction() as tx:
+        for n in range(size):
+            tx.insert(iri(f"k{n}"), iri("r"), iri(f"l{n}"))
+            tx.insert(iri(f"l{n}"), iri("p"), iri(f"m{n}"))
+        tx.insert(iri("m1"), iri("q"), iri("n1"))
+    standing, never = graph.watch(parsed(FAN_OUT)), graph.watch(parsed(FAN_OUT), strategy="search")
+    assert standing.strategy == "search"
+    caplog.set_level("INFO", "graphtide.engine")
+    replace_quads(graph, size, many=2)
+    assert graph.watch(parsed(FAN_OUT)).strategy == "rete"
+    few = 4 * size < 10_000
+    assert standing.strategy == ("search" if few else "rete")
+    assert standing.replan() == few
+    assert (standing.strategy, never.strategy) == ("rete", "search")
+    assert standing.count() == never.count() == size // 2
+    for _ in range(3):
+        graph.delete(iri("l1"), iri("p"), iri("m1"))
+        graph.insert(iri("l1"), iri("p"), iri("m1"))
+    mine, its = (sorted((r.diff, str(r.row)) for r in w.delta()) for w in (standing, never))
+    assert mine == its
+    assert sum("is planned again" in each for each in caplog.messages) == 1
+
+
+def test_a_query_of_other_predicates_is_not_planned_again(monkeypatch):
+    graph = LiveGraph()
+    graph.insert(iri("a"), iri("other"), iri("b"))
+    graph.watch(parsed("?a :other ?b"))
+    monkeypatch.setattr(type(graph._runtime.queries), "replan", pytest.fail)
+    grow(graph, 12_000)
+    assert len(graph) == 24_002
 
 
 def test_replanning_can_be_asked_for(caplog):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
+from graphtide.kernel.values import LEAST_HUB
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.estimate import (
@@ -68,6 +71,30 @@ def test_expected_rows(pattern):
     assert found.rows == pytest.approx(ESTIMATES[pattern])
 
 
+HUB = Statistics(
+    2100,
+    {
+        iri("p"): PredicateStats(1000, 1000, 100, {}, {iri("hub"): 505}),
+        iri("q"): PredicateStats(1100, 200, 1100, {iri("hub"): 105}),
+    },
+)
+AT_HUBS = {
+    "?a :p :hub": 505,
+    "?a :p :x": 5,  # 495 quads of 99 objects
+    ":hub :q ?b": 105,
+    "?a :p ?b . ?b :q ?c": 505 * 105 + 495 * 995 / 199,
+    "?a :p ?b . ?c :p ?b": 505**2 + 495**2 / 99,
+    "?a :p ?b . ?c :p ?b . ?d :p ?b": 505**3 + 495**3 / 99**2,
+}
+
+
+@pytest.mark.parametrize("pattern", AT_HUBS)
+def test_expected_rows_at_hubs(pattern):
+    """The rows of a hub are multiplied with its own partners, those of others with the average."""
+    found = estimate(f"SELECT * {{ {pattern} }}", HUB)
+    assert found.rows == pytest.approx(AT_HUBS[pattern])
+
+
 def test_distinct_rows_are_no_more_than_their_values_allow():
     assert estimate("SELECT DISTINCT ?b { ?a :p ?b }", P_Q).rows == 50
 
@@ -107,7 +134,10 @@ def test_statistics_are_those_of_the_quads_that_are_there(changes):
     for predicate in {p for _, p, _ in present}:
         own = [(s, o) for s, p, o in present if p == predicate]
         found = statistics.predicates[predicate]
-        assert found == PredicateStats(len(own), len({s for s, _ in own}), len({o for _, o in own}))
+        subjects, objects = Counter(s for s, _ in own), Counter(o for _, o in own)
+        # A column of so few values has all those as hubs that have at least four quads.
+        hubs = [{t: n for t, n in each.items() if n >= LEAST_HUB} for each in (subjects, objects)]
+        assert found == PredicateStats(len(own), len(subjects), len(objects), *hubs)
         assert found.functional == (len({s for s, _ in own}) == len(own))
         assert found.inverse_functional == (len({o for _, o in own}) == len(own))
 
@@ -130,3 +160,21 @@ def test_statistics_follow_a_graph_that_grows_and_shrinks():
     for n in range(10, 100):
         graph.delete(iri(f"s{n}"), iri("p"), n)
     assert exact_statistics(graph).quads == 10
+
+
+def test_statistics_are_measured_after_so_many_changes(monkeypatch):
+    graph = LiveGraph()
+    with graph.transaction() as tx:
+        for n in range(1000):
+            tx.insert(iri(f"s{n}"), iri("p"), n)
+    plans = graph._runtime.queries.plans
+    exact_statistics(graph)
+    for changes, fresh, measured in ((10, False, False), (1, True, True), (200, False, False)):
+        for n in range(changes):  # the number of quads stays
+            (graph.delete if n % 2 else graph.insert)(iri("s"), iri("p"), n // 2)
+        graph._runtime.flush()
+        before = plans.statistics()
+        if measured:
+            assert plans.statistics(fresh=fresh) is not before
+        else:
+            assert plans.statistics(fresh=fresh) is before

@@ -1,4 +1,4 @@
-"""`graphtide bench`: the eleven benchmarks. Their modules are imported when they run."""
+"""`graphtide bench`: the benchmarks. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
-from graphtide.cli.options import JSON_HELP, MasterOption, PartitionsOption, SeedOption, invalid
+from graphtide.cli import options as opt
+from graphtide.cli.options import MasterOption, PartitionsOption, SeedOption
 
 if TYPE_CHECKING:
     from graphtide.bench.harness import Benchmark
@@ -28,7 +29,7 @@ OWN_PROCESS: Final = (
     "Each measurement runs in its own process, one after the other; use a quiet machine."
 )
 
-AsJson = Annotated[bool, Parameter(name="--json", help=JSON_HELP)]
+AsJson = Annotated[bool, Parameter(name="--json", help=opt.JSON_HELP)]
 PlotFile = Annotated[Path | None, Parameter(help="Draw the results, to FILE.png and FILE.svg.")]
 Sizes = Annotated[
     str,
@@ -74,7 +75,7 @@ def train(
     Parameters
     ----------
     queries
-        Names of queries, separated by commas, or all for the six that are also transformed.
+        Names of queries, separated by commas, or all. These are the six that are also transformed;
         ActiveRoute, RouteReachability and RouteLength are checked only.
     scenario
         Scenario of the Train Benchmark: batch only checks, inject injects errors, repair removes
@@ -104,10 +105,10 @@ def train(
     engines += ["spark"] if spark else []
     tasks = make_tasks(
         check_scenario(scenario),
-        [parse_size(size) for size in names(sizes, "--sizes")],
-        names(queries, "--queries"),
-        [check_strategy(name) for name in names(strategies, "--strategies")],
-        names(plans, "--plans"),
+        [parse_size(size) for size in opt.names(sizes, "--sizes")],
+        opt.names(queries, "--queries"),
+        [check_strategy(name) for name in opt.names(strategies, "--strategies")],
+        opt.names(plans, "--plans"),
         together=together,
         rounds=rounds,
         select=select,
@@ -130,7 +131,7 @@ def route_sensor(
     """
     from graphtide.bench.route_sensor import BENCHMARK, MIN_EDGES, make_tasks, report
 
-    check_minimum(edges, "--edges", MIN_EDGES)
+    opt.check_minimum(edges, "--edges", MIN_EDGES)
     benchmark = replace(BENCHMARK, report=partial(report, peers=peers))
     run_benchmark(benchmark, make_tasks(edges, seed, peers=peers), as_json=as_json)
 
@@ -153,7 +154,7 @@ def sparql(
     from graphtide.bench.sparql import BENCHMARK, MIN_SIZE, make_tasks
 
     chosen = [name.strip() for name in operators.split(";")]
-    tasks = make_tasks(chosen, numbers(sizes, "--sizes", MIN_SIZE), seed)
+    tasks = make_tasks(chosen, opt.numbers(sizes, "--sizes", MIN_SIZE), seed)
     run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
 
 
@@ -167,8 +168,31 @@ def bgp(
     """Measure standing basic graph patterns."""
     from graphtide.bench.bgp import BENCHMARK, MIN_TRIPLES, make_tasks
 
-    tasks = make_tasks(numbers(sizes, "--sizes", MIN_TRIPLES), seed)
+    tasks = make_tasks(opt.numbers(sizes, "--sizes", MIN_TRIPLES), seed)
     run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
+
+
+def planner(
+    *,
+    sizes: Sizes = "100000",
+    queries: str = "all",
+    as_json: AsJson = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Compare the planner's choices with every strategy.
+
+    Parameters
+    ----------
+    queries
+        Names of queries, separated by commas, or all.
+    """
+    from graphtide.bench.planner.benchmark import BENCHMARK, make_tasks
+    from graphtide.bench.planner.workload import MIN_QUADS
+
+    tasks = make_tasks(
+        opt.numbers(sizes, "--sizes", MIN_QUADS), opt.names(queries, "--queries"), seed
+    )
+    run_benchmark(BENCHMARK, tasks, as_json=as_json)
 
 
 def windows(
@@ -205,8 +229,8 @@ def rules(
     """Measure a rule over facts and events."""
     from graphtide.bench.rules import BENCHMARK, make_tasks
 
-    check_minimum(events, "--events", 1)
-    tasks = make_tasks(numbers(sizes, "--sizes"), events, seed)
+    opt.check_minimum(events, "--events", 1)
+    tasks = make_tasks(opt.numbers(sizes, "--sizes"), events, seed)
     run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
 
 
@@ -241,7 +265,7 @@ def gesture(
     """
     from graphtide.bench.gesture import BENCHMARK, make_tasks
 
-    tasks = make_tasks(numbers(sizes, "--sizes"), search=find_max)
+    tasks = make_tasks(opt.numbers(sizes, "--sizes"), search=find_max)
     run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
 
 
@@ -262,7 +286,7 @@ def spark(
     from graphtide.bench.spark.benchmark import BENCHMARK, MIN_CHANGES, make_tasks
     from graphtide.cli.spark_engine import check_needs
 
-    check_minimum(edges, "--edges", MIN_CHANGES)
+    opt.check_minimum(edges, "--edges", MIN_CHANGES)
     check_needs()
     with make_tasks(edges, seed, master, partial(print, file=sys.stderr)) as tasks:
         run_benchmark(BENCHMARK, tasks, as_json=as_json)
@@ -290,7 +314,7 @@ def every(
     chosen = list(SIZES) if jobs == "all" else [name.strip() for name in jobs.split(";")]
     unknown = [name for name in chosen if name not in SIZES]
     if unknown:
-        raise invalid("--jobs", unknown[0], f"the jobs are {'; '.join(SIZES)}")
+        raise opt.invalid("--jobs", unknown[0], f"the jobs are {'; '.join(SIZES)}")
     benchmark = replace(BENCHMARK, report=partial(report, peers=peers))
     tasks = make_tasks(chosen, quick=quick, peers=peers, seed=seed)
     run_benchmark(benchmark, tasks, as_json=as_json)
@@ -313,11 +337,11 @@ def soak(
     """
     from graphtide.bench.soak import BENCHMARK, PARTS, make_tasks
 
-    check_minimum(events, "--events", 1)
-    chosen = names(parts, "--parts")
+    opt.check_minimum(events, "--events", 1)
+    chosen = opt.names(parts, "--parts")
     unknown = [part for part in chosen if part not in PARTS]
     if unknown:
-        raise invalid("--parts", unknown[0], f"the parts are {', '.join(PARTS)}")
+        raise opt.invalid("--parts", unknown[0], f"the parts are {', '.join(PARTS)}")
     run_benchmark(BENCHMARK, make_tasks(events, chosen), as_json=as_json, plot=plot)
 
 
@@ -339,8 +363,8 @@ def durable(
     """
     from graphtide.bench.durable import BENCHMARK, make_tasks
 
-    check_minimum(edges, "--edges", 1)
-    check_minimum(quads, "--quads", 1)
+    opt.check_minimum(edges, "--edges", 1)
+    opt.check_minimum(quads, "--quads", 1)
     run_benchmark(BENCHMARK, make_tasks(edges, quads, seed), as_json=as_json)
 
 
@@ -370,9 +394,9 @@ def serve(
     from graphtide.cli.serve import check_needs
 
     check_needs()
-    check_minimum(clients, "--clients", 1)
-    check_minimum(query_count, "--query-count", 1)
-    check_minimum(changes_per_second, "--changes-per-second", 1)
+    opt.check_minimum(clients, "--clients", 1)
+    opt.check_minimum(query_count, "--query-count", 1)
+    opt.check_minimum(changes_per_second, "--changes-per-second", 1)
     tasks = make_tasks(clients, query_count, changes_per_second, seconds, seed)
     run_benchmark(BENCHMARK, tasks, as_json=as_json)
 
@@ -406,6 +430,13 @@ BENCHMARKS: Final = (
         bgp,
         "Patterns of four classes: state, memory and cost per change of every strategy.",
         "graphtide bench bgp --sizes 100000 --plot bgp",
+    ),
+    BenchCommand(
+        planner,
+        "The planner's choice beside every strategy, on even, skewed and drifted graphs.",
+        'graphtide bench planner --sizes 20000 --queries "triangle, NOT EXISTS over 2 hops"',
+        "42 queries, three mixes of changes; the ratio to the best in time per change and bytes. "
+        "All measurements run in this process; use a quiet machine.",
     ),
     BenchCommand(
         windows,
@@ -514,34 +545,3 @@ def show_progress() -> Iterator[Callable[[str], None]]:
                 print(step, file=sys.stderr)
 
         yield progress
-
-
-def check_minimum(value: int, option: str, minimum: int) -> None:
-    """Raise if the value of an option is too small."""
-    if value < minimum:
-        raise invalid(option, value, f"the minimum is {minimum}")
-
-
-def names(text: str, option: str) -> list[str]:
-    """Read a list of distinct names.
-
-    >>> names("A, B,A", "--plans")
-    ['A', 'B']
-    """
-    found = [part.strip() for part in text.split(",")]
-    if not all(found):
-        raise invalid(option, text, "separate names by single commas")
-    return list(dict.fromkeys(found))
-
-
-def numbers(text: str, option: str, minimum: int = 1) -> list[int]:
-    """Read a list of distinct integers.
-
-    >>> numbers("1, 24", "--sizes")
-    [1, 24]
-    """
-    parts = [part.strip().replace("_", "") for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() and int(part) >= minimum for part in parts):
-        example = f"{minimum},5000"
-        raise invalid(option, text, f"give integers from {minimum} on, such as {example}")
-    return list(dict.fromkeys(map(int, parts)))

@@ -25,6 +25,7 @@ from graphtide.functions.values import effective_boolean
 from graphtide.kernel import count_values
 from graphtide.kernel.batch import DIFF, VALUES, Ints, make_batch
 from graphtide.kernel.counts import consolidate
+from graphtide.kernel.values import MAX_HUBS
 from graphtide.limits import Allowance, allowance
 from graphtide.plan import make
 from graphtide.plan import physical as phys
@@ -223,19 +224,36 @@ def measure(quads: Ints, terms: TermDictionary) -> Statistics:
     >>> a, b, c, knows = (terms.encode(f"<ex:{name}>") for name in ("a", "b", "c", "knows"))
     >>> quads = np.array([[a, knows, b, 0], [c, knows, b, 0]], np.int32)
     >>> next(iter(measure(quads, terms).predicates.values()))
-    PredicateStats(count=2, subjects=2, objects=1)
+    PredicateStats(count=2, subjects=2, objects=1, subject_hubs={}, object_hubs={})
     """
     if not len(quads):
         return Statistics()
-    counts, subjects, objects = count_values(quads)
+    counts, subjects, objects, *frequent = count_values(quads)
+    subject_hubs, object_hubs = (_hubs(rows, terms) for rows in frequent)
     return Statistics(
         len(quads),
         {
-            terms.decode(p): PredicateStats(int(counts[p]), int(subjects[p]), int(objects[p]))
+            terms.decode(p): PredicateStats(
+                int(counts[p]),
+                int(subjects[p]),
+                int(objects[p]),
+                subject_hubs.get(p, {}),
+                object_hubs.get(p, {}),
+            )
             for p in np.flatnonzero(counts).tolist()
         },
         _class_sizes(quads, terms),
     )
+
+
+def _hubs(rows: Ints, terms: TermDictionary) -> dict[int, dict[Term, int]]:
+    """The most frequent values of each predicate, with their numbers of quads."""
+    rows = rows[np.lexsort((-rows[:, 2], rows[:, 0]))]
+    rank = np.arange(len(rows)) - np.searchsorted(rows[:, 0], rows[:, 0])
+    found: dict[int, dict[Term, int]] = {}
+    for predicate, value, degree in rows[rank < MAX_HUBS].tolist():
+        found.setdefault(predicate, {})[terms.decode(value)] = degree
+    return found
 
 
 def _class_sizes(quads: Ints, terms: TermDictionary) -> dict[Term, int]:

@@ -21,7 +21,7 @@ from graphtide.limits import Allowance
 from graphtide.plan.choose import choose_plan
 from graphtide.plan.estimate import Estimator, Statistics
 from graphtide.plan.explain import NodeFacts
-from graphtide.plan.physical import QueryPlan, Search, nodes
+from graphtide.plan.physical import QueryPlan, Search, nodes, predicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
-DRIFT = 1.2
-"""Statistics are measured anew when the number of quads has changed by this factor: a plan hardly
-depends on less, and over all changes the measuring costs a constant per change."""
+STALE, FRESH = 5, 100
+"""Statistics are measured anew after as many changes as this part of the quads: for one-off
+queries a fifth, so that over all changes measuring costs a constant per change; for queries that
+stay a hundredth: they read all quads anyway when they start."""
 
 
 class RunningPlans:
@@ -57,6 +58,7 @@ class RunningPlans:
         self.limits = limits
         self._leaves: dict[int, int] = {}
         self._statistics = Statistics()
+        self._measured_at = 0
 
     def attach(self, plan: QueryPlan) -> tuple[NodeIds, Ints]:
         """Start a plan: the ids of its nodes in the network, and its current answer."""
@@ -125,19 +127,23 @@ class RunningPlans:
     def _rows_of(self, node: Search) -> Ints:
         return self._store.evaluate(self.programs.number(to_program(node, self.terms)))
 
-    def statistics(self, *, exact: bool = False) -> Statistics:
-        """Statistics of the data for the planner; unless `exact`, at most a fifth out of date."""
-        before, now = self._statistics.quads, len(self._store)
-        if exact or not before / DRIFT <= now <= before * DRIFT:
+    def statistics(self, *, fresh: bool = False, exact: bool = False) -> Statistics:
+        """Statistics of the data for the planner: at most a fifth of the quads has changed since.
+
+        If `fresh`, a hundredth; if `exact`, none.
+        """
+        if not self._store.stores:
+            return self._statistics
+        since = self._store.changed - self._measured_at
+        allowed = 0 if exact else len(self._store) // (FRESH if fresh else STALE)
+        if since > allowed or since < 0:
             self._statistics = measure(self._store.quads(), self.terms)
+            self._measured_at = self._store.changed
         return self._statistics
 
 
 FIRST_REPLAN = 10_000
-"""Quads at which plans that were made for an emptier graph are looked at for the first time."""
-
-GROWTH = 4
-"""They are looked at again whenever the graph has grown by this factor: over all changes, that
+"""Changes after which plans are looked at, or as many as there are quads: over all changes, that
 costs a constant per change."""
 
 
@@ -157,7 +163,8 @@ class QueryRegistry:
         self._store = store
         self._queries: dict[str, Query] = {}
         self._readers: dict[int, list[Query]] = {}
-        self._replan_at = FIRST_REPLAN
+        self._look_at = FIRST_REPLAN
+        self._planned: dict[str, Statistics] = {}  # by which each query was planned last
 
     def __iter__(self) -> Iterator[Query]:
         return iter(self._queries.values())
@@ -179,15 +186,16 @@ class QueryRegistry:
     def add(self, query: Query, stamps: TransactionTimes) -> None:
         """Register a query; its first delta is the current answer."""
         if not self._queries:  # no plan is older than the present graph
-            self._replan_at = max(FIRST_REPLAN, GROWTH * len(self._store))
+            self._look_later()
         query.take(self._attach(query), stamps)
+        self._planned[query.name] = self.plans.statistics()
         self._queries[query.name] = query
         log.debug("query %s is watched by %s", query.name, query.plan.strategy)
 
     def remove(self, query: Query) -> None:
         """Unregister a query and free what only it needed."""
         self.check(query)
-        del self._queries[query.name]
+        del self._queries[query.name], self._planned[query.name]
         self.with_callbacks.discard(query)
         self._detach(query)
 
@@ -201,7 +209,7 @@ class QueryRegistry:
     ) -> QueryPlan:
         """A plan for a query, by current statistics."""
         load_services(self.services, select)
-        known = self.plans.statistics()
+        known = self.plans.statistics(fresh=True)
         return choose_plan(select, known, strategy=strategy, pinned=pinned, union=self.union)
 
     def evaluate(self, select: SelectQuery) -> Ints:
@@ -211,7 +219,7 @@ class QueryRegistry:
         order = select.root if isinstance(select.root, Slice) else None
         if order is not None:
             select = replace(select, root=order.child, variables=schema(order.child))
-        plan = self.plan(select, "search")
+        plan = choose_plan(select, self.plans.statistics(), strategy="search", union=self.union)
         rows = self.plans.evaluate(plan)
         return rows if order is None else in_order(rows, plan.root, order, self.plans.terms)
 
@@ -223,6 +231,7 @@ class QueryRegistry:
         select, strategy, pinned = query.asked
         if pinned is not None:
             return False
+        self._planned[query.name] = self.plans.statistics(exact=True)
         chosen = self.plan(select, strategy)
         if chosen == query.plan:
             return False
@@ -245,13 +254,22 @@ class QueryRegistry:
                 delta = query.take(output, stamps)
                 if delta is not None:
                     deltas.append((query, delta))
-        if len(self._store) >= self._replan_at:
-            self._replan_at = GROWTH * len(self._store)
-            for query in self:
-                self.replan(query)
+        if self._store.changed >= self._look_at:
+            self._look_again()
         if len(deltas) > 1:
             deltas.sort(key=lambda each: each[0].order)
         return deltas
+
+    def _look_again(self) -> None:
+        """Plan queries again whose estimates are off by a factor."""
+        self._look_later()
+        known = self.plans.statistics(exact=True)
+        for query in self:
+            if known.differ(self._planned[query.name], predicates(query.plan.root)):
+                self.replan(query)
+
+    def _look_later(self) -> None:
+        self._look_at = self._store.changed + max(FIRST_REPLAN, len(self._store))
 
     def rebuild(self, store: QuadStore, first: int) -> None:
         """Start all plans anew on a store, as of before the transaction of a number.

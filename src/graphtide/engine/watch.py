@@ -451,13 +451,13 @@ class Query:
         format: ExplainFormat = "text",  # noqa: A002 - the user's word
         *,
         actual: bool | None = None,
+        why: bool = False,
     ) -> str:
         """The plan with the rows that each node is expected to have, has and stores.
 
-        Counting the `actual` rows of every node evaluates the query once more: unless asked, that
-        is left out for large graphs.
+        Unless asked, the `actual` rows of large graphs are not counted. `why`: beside other plans.
         """
-        text = explain(self.plan, format, self.facts(actual=actual))
+        text = explain(self.plan, format, self.facts(actual=actual), self.asked if why else None)
         return text if self.windows is None or format != "text" else self.windows.explain(text)
 
     @synchronized

@@ -207,41 +207,67 @@ def calculate(op: int, steps: Ints, batch: Ints, kinds: Kinds, numbers: Numbers)
 SUBJECT, PREDICATE, OBJECT = 0, 1, 2
 
 
-@compiled
-def count_column(quads: Ints, order: Ints, column: int, last_seen: Ints, counts: Longs) -> None:
-    """Count the values of a column, given the quads in the order of their predicates.
+LEAST_HUB, FREQUENT, MAX_HUBS = 4, 4, 32
+"""A hub has so many quads of a predicate, and so many times the average of its column; where a
+column has few values, all of them may be hubs."""
 
-    A value is new if the predicate at which it was seen last is another one.
+
+@compiled
+def sort_by_predicate(quads: Ints, ends: Longs, subjects: Ints, objects: Ints) -> None:
+    """Write subjects and objects in the order of predicates (a counting sort).
+
+    `ends` has the end of each predicate's group, and afterwards its beginning.
     """
-    for i in range(len(order)):
-        predicate = quads[order[i], PREDICATE]
-        value = quads[order[i], column]
-        if last_seen[value] != predicate:
-            last_seen[value] = predicate
-            counts[predicate] += 1
-
-
-@compiled
-def order_by_predicate(quads: Ints, ends: Longs, order: Ints) -> None:
-    """Group the quads by predicate (a counting sort); `ends` has the end of each group."""
     for row in range(len(quads)):
         predicate = quads[row, PREDICATE]
         ends[predicate] -= 1
-        order[ends[predicate]] = row
+        subjects[ends[predicate]] = quads[row, SUBJECT]
+        objects[ends[predicate]] = quads[row, OBJECT]
 
 
-def count_values(quads: Ints) -> tuple[Longs, Longs, Longs]:
-    """Per predicate: the numbers of quads, distinct subjects and distinct objects.
+@compiled
+def count_degrees(
+    values: Ints, begins: Longs, counts: Longs, degrees: Ints, distinct: Longs, hubs: Ints
+) -> Int:
+    """Count the different values of each predicate, and write hubs `[predicate, value, degree]`.
+
+    The values of a predicate are those from its beginning on. `degrees` is scratch space, all 0.
+    """
+    n = 0
+    for predicate in range(len(counts)):
+        begin, end = begins[predicate], begins[predicate] + counts[predicate]
+        for i in range(begin, end):
+            distinct[predicate] += degrees[values[i]] == 0
+            degrees[values[i]] += 1
+        least = LEAST_HUB
+        if distinct[predicate] > MAX_HUBS:
+            least = max(least, FREQUENT * counts[predicate] // distinct[predicate])
+        for i in range(begin, end):
+            if degrees[values[i]] >= least:
+                hubs[n, 0], hubs[n, 1], hubs[n, 2] = predicate, values[i], degrees[values[i]]
+                n += 1
+            degrees[values[i]] = 0
+    return n
+
+
+ValueCounts = tuple["Longs", "Longs", "Longs", "Ints", "Ints"]
+
+
+def count_values(quads: Ints) -> ValueCounts:
+    """Per predicate: the numbers of quads, distinct subjects and objects; and the hubs of both.
 
     >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
     >>> [counts.tolist()[8:] for counts in count_values(quads)]
-    [[1, 2], [1, 1], [1, 2]]
+    [[1, 2], [1, 1], [1, 2], [], []]
     """
     counts = np.bincount(quads[:, PREDICATE]).astype(np.int64)
-    order = np.empty(len(quads), np.int32)
-    order_by_predicate(quads, np.cumsum(counts), order)
-    subjects, objects = np.zeros_like(counts), np.zeros_like(counts)
-    for column, found in ((SUBJECT, subjects), (OBJECT, objects)):
-        last_seen = np.zeros(int(quads[:, column].max(initial=0)) + 1, np.int32)
-        count_column(quads, order, column, last_seen, found)
-    return counts, subjects, objects
+    begins = np.cumsum(counts)
+    columns = np.empty((2, len(quads)), np.int32)
+    sort_by_predicate(quads, begins, columns[0], columns[1])
+    distinct, hubs = [], []
+    for values in columns:
+        degrees = np.zeros(int(values.max(initial=0)) + 1, np.int32)
+        distinct.append(np.zeros_like(counts))
+        rows = np.empty((len(quads) // LEAST_HUB, 3), np.int32)
+        hubs.append(rows[: count_degrees(values, begins, counts, degrees, distinct[-1], rows)])
+    return counts, distinct[0], distinct[1], hubs[0], hubs[1]

@@ -26,6 +26,7 @@ from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
 from graphtide.plan.patterns import Choices, Strategy
 from graphtide.plan.physical import Constant, Physical, QueryPlan, Unique
+from graphtide.plan.reduce import matched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -276,7 +277,8 @@ class _Builder:
     def _exists(self, left: Physical, pattern: alg.Node, *, negated: bool) -> Steps[Physical]:
         """Left rows for which a pattern has a solution, or if negated has none."""
         if not bgp.reads_outer(pattern, frozenset(left.schema)):
-            right = yield self.build(pattern)
+            reduced = self._reduced(left, pattern) if self.choices.reduced else None
+            right = reduced or (yield self.build(pattern))
             keys = make.shared(left, right)
             if all(v in left.certain and v in right.certain for v in keys):
                 return make.semijoin(left, right, keys, negated=negated)
@@ -286,6 +288,17 @@ class _Builder:
         solutions = yield self.build(pattern, make.unique(wide))
         matched = make.renamed(solutions, originals, left.schema)
         return make.semijoin(left, matched, left.schema, negated=negated)
+
+    def _reduced(self, left: Physical, pattern: alg.Node) -> Physical | None:
+        """The keys of left rows with a match of triple patterns, if that can be reduced."""
+        keys = tuple(v for v in schema_of(pattern) if v in left.schema)
+        if not isinstance(pattern, alg.Bgp) or not keys or not left.certain.issuperset(keys):
+            return None
+        patterns = list(dict.fromkeys(pattern.patterns))
+        if any(isinstance(p.graph, alg.MergedGraph) for p in patterns):
+            return None
+        parts = [make.search(group) for group in bgp.edges(patterns)]
+        return matched(left, keys, parts, self.choices.statistics)
 
     def _flatten_exists(
         self, plan: Physical, expression: Expression

@@ -1,7 +1,8 @@
 """Cardinality estimation: statistics of a graph; rows and distinct values of plan nodes.
 
 The textbook assumptions: uniform and independent values, and containment of value sets, so
-|L ⋈ R| = |L| |R| / Π max(V(L, v), V(R, v)).
+|L ⋈ R| = |L| |R| / Π max(V(L, v), V(R, v)). Hubs, the most frequent values of a column, are not
+uniform: their rows are known one by one, and uniform is only the rest (end-biased histograms).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from graphtide.algebra.trees import bottom_up
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.rdf.terms import Term
@@ -29,11 +30,13 @@ RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 @dataclass(frozen=True, slots=True)
 class PredicateStats:
-    """Numbers of quads, distinct subjects and distinct objects of a predicate."""
+    """Numbers of quads, distinct subjects and objects of a predicate; the quads of its hubs."""
 
     count: int
     subjects: int
     objects: int
+    subject_hubs: Mapping[Term, int] = field(default_factory=dict)
+    object_hubs: Mapping[Term, int] = field(default_factory=dict)
 
     @property
     def functional(self) -> bool:
@@ -45,6 +48,32 @@ class PredicateStats:
         """Whether each value has one subject."""
         return self.count == self.objects
 
+    def differs(self, other: PredicateStats) -> bool:
+        """Whether estimates by one may be off by a factor if the other holds.
+
+        >>> even, skewed = PredicateStats(900, 90, 90), PredicateStats(900, 90, 90, {}, {None: 99})
+        >>> even.differs(PredicateStats(990, 90, 90)), even.differs(skewed)
+        (False, True)
+        """
+        return any(
+            not mine / DRIFTED <= its <= mine * DRIFTED
+            for mine, its in zip(self._profile(), other._profile(), strict=True)
+        )
+
+    def _profile(self) -> Iterator[float]:
+        """The quads, and for both ends the average and the largest known number of them."""
+        yield self.count + 1
+        for distinct, hubs in (
+            (self.subjects, self.subject_hubs),
+            (self.objects, self.object_hubs),
+        ):
+            average = self.count / max(distinct, 1)
+            yield average + 1
+            yield max(hubs.values(), default=average) + 1
+
+
+DRIFTED = 2
+"""The factor by which the statistics of a predicate must have changed to plan again."""
 
 UNKNOWN = PredicateStats(count=1000, subjects=500, objects=500)
 """Assumed for each predicate of an empty graph."""
@@ -93,6 +122,15 @@ class Statistics:
         """The number of instances of a class."""
         return self.classes.get(term, 0) if self.known else UNKNOWN_CLASS
 
+    def differ(self, other: Statistics, predicates: Iterable[Term | Var]) -> bool:
+        """Whether estimates of patterns with these predicates may be off by a factor."""
+        return self.known != other.known or any(
+            self.any_predicate().differs(other.any_predicate())
+            if isinstance(each, Var)
+            else self.predicate(each).differs(other.predicate(each))
+            for each in predicates
+        )
+
 
 NOTHING_KNOWN = Statistics()
 
@@ -101,6 +139,9 @@ MIN_ANTIJOIN_SELECTIVITY = 0.05
 
 MOST_ROWS = 1e150
 """Where estimates of joins end: the product of two is still a number."""
+
+MAX_SKEWED = 24
+"""Columns up to which a join keeps the hubs of its inputs: large queries are planned in no time."""
 
 REACH = 5
 """Expected pairs per edge of a closure."""
@@ -115,6 +156,7 @@ class Estimate:
 
     rows: float
     values: Mapping[Var, float]
+    hubs: Mapping[Var, Mapping[Term, float]] = field(default_factory=dict)
 
     def of(self, var: Var) -> float:
         """Expected distinct values of a column, at least one."""
@@ -123,7 +165,25 @@ class Estimate:
     def scaled(self, share: float) -> Estimate:
         """The estimate for a fraction of the rows."""
         rows = self.rows * share
-        return Estimate(rows, {v: min(n, rows) for v, n in self.values.items()})
+        values = {v: min(n, rows) for v, n in self.values.items()}
+        return Estimate(rows, values, scaled_hubs(self.hubs, share))
+
+    def without_hubs(self) -> Estimate:
+        """The same as if all values were equally frequent."""
+        return Estimate(self.rows, self.values)
+
+    def uniform(self, var: Var) -> tuple[float, float]:
+        """Rows and distinct values of a column without its hubs."""
+        hubs = self.hubs.get(var, {})
+        return max(0.0, self.rows - sum(hubs.values())), max(1.0, self.of(var) - len(hubs))
+
+
+Hubs = dict["Var", dict["Term", float]]
+
+
+def scaled_hubs(hubs: Mapping[Var, Mapping[Term, float]], share: float) -> Hubs:
+    """The hubs of a fraction of the rows."""
+    return {v: {t: n * share for t, n in each.items()} for v, each in hubs.items()}
 
 
 def pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimate:
@@ -143,21 +203,36 @@ def pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimate
     stats = statistics.any_predicate() if isinstance(p, Var) else statistics.predicate(p)
     rows = float(stats.count)
     if not isinstance(s, Var):
-        rows /= max(stats.subjects, 1)
+        rows *= _share(s, stats, stats.subjects, stats.subject_hubs)
     if not isinstance(o, Var):
         of_class = p == RDF_TYPE and isinstance(s, Var)
-        rows = statistics.class_size(o) if of_class else rows / max(stats.objects, 1)
+        share = _share(o, stats, stats.objects, stats.object_hubs)
+        rows = statistics.class_size(o) if of_class else rows * share
     if s == o and isinstance(s, Var):
         rows /= max(stats.subjects, stats.objects, 1)
     values = {}
-    for position, number in ((s, stats.subjects), (o, stats.objects)):
+    hubs: Hubs = {}
+    for position, number, known in (
+        (s, stats.subjects, stats.subject_hubs),
+        (o, stats.objects, stats.object_hubs),
+    ):
         if isinstance(position, Var):
             values[position] = min(float(number), rows)
+            if known and s != o:
+                hubs[position] = {term: n * rows / stats.count for term, n in known.items()}
     if isinstance(p, Var):
         values[p] = min(float(max(len(statistics.predicates), 1)), rows)
     if isinstance(pattern.graph, Var):
         values[pattern.graph] = rows
-    return Estimate(rows, values)
+    return Estimate(rows, values, hubs)
+
+
+def _share(term: Term, stats: PredicateStats, distinct: int, hubs: Mapping[Term, int]) -> float:
+    """The share of a predicate's quads that a constant has."""
+    if term in hubs:
+        return hubs[term] / stats.count
+    rest = 1 - sum(hubs.values()) / stats.count if hubs else 1.0
+    return rest / max(distinct - len(hubs), 1)
 
 
 def joined(left: Estimate, right: Estimate) -> Estimate:
@@ -166,13 +241,49 @@ def joined(left: Estimate, right: Estimate) -> Estimate:
     # Not limited by the rows: the estimate of a join must not depend on its order.
     either = {**left.values, **right.values}
     values = {v: min(n, left.values.get(v, n)) for v, n in either.items()}
-    return Estimate(rows, values)
+    if not 0 < len(left.hubs) + len(right.hubs) <= MAX_SKEWED:
+        return Estimate(rows, values)
+    hubs = scaled_hubs(left.hubs, rows / max(left.rows, 1e-9))
+    hubs |= scaled_hubs(right.hubs, rows / max(right.rows, 1e-9))
+    for v in left.values.keys() & right.values.keys() & hubs.keys():
+        met = meeting(left, right, v)
+        share = rows / max(met.rows, 1e-9)
+        hubs[v] = {term: one * other * share for term, (one, other) in met.hubs.items()}
+    return Estimate(rows, values, hubs)
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """The pairs of rows with the same value of one column, and of each hub the rows of both."""
+
+    rows: float
+    hubs: Mapping[Term, tuple[float, float]]
+
+
+def meeting(left: Estimate, right: Estimate, var: Var) -> Meeting:
+    """How often two inputs agree on a column."""
+    own, other = left.hubs.get(var), right.hubs.get(var)
+    if not own and not other:
+        return Meeting(left.rows * right.rows / max(left.of(var), right.of(var)), {})
+    (rows, count), (other_rows, other_count) = left.uniform(var), right.uniform(var)
+    most = max(count, other_count)
+    one_each, other_each = rows / most, other_rows / most
+    own, other = own or {}, other or {}
+    hubs = {
+        term: (own.get(term, one_each), other.get(term, other_each))
+        for term in dict.fromkeys((*own, *other))
+    }
+    return Meeting(rows * other_rows / most + sum(a * b for a, b in hubs.values()), hubs)
 
 
 def joined_rows(left: Estimate, right: Estimate) -> float:
     """The rows of a natural join."""
     shared = left.values.keys() & right.values.keys()
-    rows = left.rows * right.rows / prod(max(left.of(v), right.of(v)) for v in shared)
+    rows = left.rows * right.rows
+    if rows and (left.hubs or right.hubs):
+        rows *= prod(meeting(left, right, v).rows / (left.rows * right.rows) for v in shared)
+    else:
+        rows /= prod(max(left.of(v), right.of(v)) for v in shared)
     return min(rows, MOST_ROWS)
 
 
@@ -213,7 +324,7 @@ class Estimator:
             case phys.Compute(child, columns):
                 found = self(child)
                 computed = dict.fromkeys((var for var, _ in columns), found.rows)
-                return Estimate(found.rows, {**found.values, **computed})
+                return Estimate(found.rows, {**found.values, **computed}, found.hubs)
             case phys.Merge(left, right):
                 one, other = self(left), self(right)
                 values = {v: one.of(v) + other.of(v) for v in node.schema}
@@ -221,11 +332,15 @@ class Estimator:
             case phys.Unique(child):
                 found = self(child)
                 most = prod(found.of(v) for v in node.schema)
-                return Estimate(min(found.rows, most), found.values)
+                share = min(1.0, most / max(found.rows, 1.0))
+                hubs = scaled_hubs(found.hubs, share)
+                return Estimate(min(found.rows, most), found.values, hubs)
             case phys.Keep(child, sources):
                 found = self(child)
-                named = zip(node.schema, sources, strict=True)
-                return Estimate(found.rows, {v: found.of(s) if s else 1.0 for v, s in named})
+                named = [*zip(node.schema, sources, strict=True)]
+                values = {v: found.of(s) if s else 1.0 for v, s in named}
+                known = {v: found.hubs[s] for v, s in named if s and s in found.hubs}
+                return Estimate(found.rows, values, known)
             case phys.GroupBy(child, keys):
                 found = self(child)
                 groups = min(found.rows, prod(found.of(v) for v in keys))

@@ -11,12 +11,15 @@ from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.trees import Steps, finish
 from graphtide.diagram import Drawing, DrawnEdge, DrawnNode, Mermaid, draw_tree
 from graphtide.plan import describe as wording
+from graphtide.plan.choose import reason
 from graphtide.plan.physical import Physical, QueryPlan, children, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from graphtide.plan.estimate import Statistics
+    from graphtide.plan.order import Pin
+    from graphtide.plan.patterns import Strategy
 
 
 ExplainFormat = Literal["text", "mermaid", "svg"]
@@ -67,11 +70,18 @@ def explain(
     plan: QueryPlan,
     format: ExplainFormat = "text",  # noqa: A002 - the user's word
     facts: NodeFacts = NO_FACTS,
+    asked: tuple[alg.SelectQuery, Strategy | None, Pin | None] | None = None,
 ) -> str:
-    """The physical plan of a query, with statistics if it is running."""
+    """The physical plan of a query, with statistics if it is running.
+
+    If it is known what was `asked` for, the text ends with why this plan was chosen.
+    """
     match format:
         case "text":
-            return _text(plan, facts)
+            why = []
+            if asked is not None and facts.statistics is not None:
+                why = ["", reason(asked[0], plan, facts.statistics, *asked[1:])]
+            return "\n".join([_text(plan, facts), *why])
         case "mermaid":
             return _mermaid(plan, facts)
         case "svg":

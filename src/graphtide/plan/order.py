@@ -8,14 +8,14 @@ Inputs that share no variables are multiplied last, smallest first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from graphtide.errors import GraphtideError
 from graphtide.plan import make
-from graphtide.plan.estimate import Estimate, Estimator, Statistics, joined, joined_rows
+from graphtide.plan.estimate import MAX_SKEWED, Estimate, Estimator, Statistics, joined, joined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,6 +46,8 @@ def join_best(plans: Sequence[Physical], statistics: Statistics) -> Physical:
         return make.ONE_EMPTY_ROW
     expect = Estimator(statistics)
     leaves = [Tree(plan, expect(plan), 0.0) for plan in plans]
+    if len(leaves) > MAX_SKEWED:  # hubs would be compared for each pair
+        leaves = [replace(leaf, expected=leaf.expected.without_hubs()) for leaf in leaves]
     parts = [_best(group) for group in _components(leaves)]
     parts.sort(key=lambda tree: tree.expected.rows)
     tree, *rest = parts

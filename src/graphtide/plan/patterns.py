@@ -48,7 +48,8 @@ class Choices:
 
     `pinned` applies to the basic graph pattern with as many triple patterns as the tree.
     With `union`, the default graph is the union of all graphs. `groups` says which patterns are one
-    input node of a Rete network, by default `edges`.
+    input node of a Rete network, by default `edges`. With `reduced`, (NOT) EXISTS over triple
+    patterns is a join of the patterns with the rows in question (`plan.reduce`).
     """
 
     strategy: Strategy = DEFAULT_STRATEGY
@@ -56,6 +57,7 @@ class Choices:
     pinned: Pin | None = None
     union: bool = False
     groups: Groups | None = None
+    reduced: bool = False
 
 
 def plan_patterns(patterns: Sequence[alg.TriplePattern], choices: Choices) -> Physical:
@@ -137,7 +139,7 @@ def fuse_checks(
     Only checks that share variables with the search: for others a semijoin is better, because it
     reads the rows only when the result of the check changes.
     """
-    if choices.strategy != "search" or not isinstance(plan, Search):
+    if choices.strategy != "search" or choices.reduced or not isinstance(plan, Search):
         return plan, [part for part, _ in parts]
     left: list[Expression] = []
     checks: list[CheckBlock] = []

@@ -215,6 +215,14 @@ def nodes(root: Physical) -> list[Physical]:
     return list(dict.fromkeys(bottom_up(root)))
 
 
+def predicates(root: Physical) -> set[Term | Var]:
+    """The predicates of all triple patterns of a plan."""
+    searches = [node for node in nodes(root) if isinstance(node, Search)]
+    groups = [each.patterns for each in searches]
+    groups += [check.patterns for each in searches for check in each.checks]
+    return {pattern.predicate for group in groups for pattern in group}
+
+
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
     """The physical plan of a query: root, answer columns and strategy."""

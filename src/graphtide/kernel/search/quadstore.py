@@ -310,6 +310,11 @@ class QuadStore:
         return self._table.arrays.meta.item(LIVE)
 
     @property
+    def changed(self) -> int:
+        """How many changes had an effect."""
+        return self._counts.item(col.INSERTED) + self._counts.item(col.DELETED)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the quads and their indexes."""
         self._settle()

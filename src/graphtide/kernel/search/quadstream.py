@@ -108,19 +108,15 @@ class QuadStream(QuadStore):
 
     def evaluate(self, number: int) -> Ints:
         """An empty batch; an error once quads have passed."""
-        reject_lookups(self._passed)
+        reject_lookups(self.changed)
         return np.empty((0, 2 + self._programs[number].outputs), np.int32)
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """None; an error once quads have passed."""
-        reject_lookups(self._passed)
+        reject_lookups(self.changed)
         return np.zeros(len(quads), np.bool_)
 
     def quads(self) -> Ints:
         """None; an error once quads have passed."""
-        reject_lookups(self._passed)
+        reject_lookups(self.changed)
         return np.empty((0, 4), np.int32)
-
-    @property
-    def _passed(self) -> int:
-        return int(self._counts[col.INSERTED] + self._counts[col.DELETED])

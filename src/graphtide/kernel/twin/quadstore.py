@@ -113,6 +113,11 @@ class QuadStore:
         return sum(map(len, self._quads.values()))
 
     @property
+    def changed(self) -> int:
+        """How many changes had an effect."""
+        return self._counts["inserted"] + self._counts["deleted"]
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the ids held, without Python's overhead."""
         return len(self) * 16
@@ -273,19 +278,15 @@ class QuadStream(QuadStore):
 
     def evaluate(self, number: int) -> Ints:
         """An empty batch; an error once quads have passed."""
-        reject_lookups(self._passed)
+        reject_lookups(self.changed)
         return super().evaluate(number)
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """None; an error once quads have passed."""
-        reject_lookups(self._passed)
+        reject_lookups(self.changed)
         return super().contains(quads)
 
     def quads(self) -> Ints:
         """None; an error once quads have passed."""
-        reject_lookups(self._passed)
+        reject_lookups(self.changed)
         return super().quads()
-
-    @property
-    def _passed(self) -> int:
-        return self._counts["inserted"] + self._counts["deleted"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from graphtide.kernel import values
 
 if TYPE_CHECKING:
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.kernel.batch import Ints
     from graphtide.kernel.values import Kinds, Numbers
 
 TESTS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
@@ -147,16 +148,24 @@ def calculated_outcome(op: int, left: Value, right: Value) -> int:
     return int(TESTS[op](left, right))
 
 
-def count_values(quads: Ints) -> tuple[Longs, Longs, Longs]:
-    """Per predicate: the numbers of quads, distinct subjects and distinct objects.
+def count_values(quads: Ints) -> values.ValueCounts:
+    """Per predicate: the numbers of quads, distinct subjects and objects; and the hubs of both.
 
     >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
     >>> [counts.tolist()[8:] for counts in count_values(quads)]
-    [[1, 2], [1, 1], [1, 2]]
+    [[1, 2], [1, 1], [1, 2], [], []]
     """
     counts = np.bincount(quads[:, 1]).astype(np.int64)
     subjects, objects = np.zeros_like(counts), np.zeros_like(counts)
-    for column, found in ((0, subjects), (2, objects)):
-        for predicate, _ in set(zip(quads[:, 1].tolist(), quads[:, column].tolist(), strict=True)):
+    hubs: list[list[tuple[int, int, int]]] = [[], []]
+    for column, found, frequent in ((0, subjects, hubs[0]), (2, objects, hubs[1])):
+        degrees = Counter(zip(quads[:, 1].tolist(), quads[:, column].tolist(), strict=True))
+        for predicate, _ in degrees:
             found[predicate] += 1
-    return counts, subjects, objects
+        for (predicate, value), degree in degrees.items():
+            usual = values.FREQUENT * int(counts[predicate]) // int(found[predicate])
+            few = found[predicate] <= values.MAX_HUBS
+            if degree >= values.LEAST_HUB and (few or degree >= usual):
+                frequent.append((predicate, value, degree))
+    first, second = (np.array(each, np.int32).reshape(-1, 3) for each in hubs)
+    return counts, subjects, objects, first, second

@@ -1,0 +1,1 @@
+"""`graphtide bench planner`: the planner's choice beside every strategy."""

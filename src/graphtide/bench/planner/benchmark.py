@@ -1,0 +1,260 @@
+"""How good the planner's choice is: beside every strategy, on even, skewed and drifted graphs.
+
+A task is a query over a graph. Each strategy in turn watches the query; then quads of the query's
+predicates are deleted and inserted again, in three mixes: `even` over all of them, those of the
+`rare` predicate only, and those at the `hubs`. After drift, the query that was watched all the time
+is compared with fresh ones. The ratio of a task is the planner's figure over the best one.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import median
+from time import process_time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from graphtide.bench import report as tables
+from graphtide.bench.harness import Benchmark
+from graphtide.bench.planner import workload
+from graphtide.errors import GraphtideError, LimitError
+from graphtide.graph import LiveGraph
+from graphtide.limits import Limits
+from graphtide.plan.patterns import STRATEGIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rich.table import Table
+
+    from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Ints
+
+MIXES: Final = ("even", "rare", "hubs")
+CHANGED: Final = 250
+"""Quads of a round that are deleted and inserted again."""
+
+ROUNDS: Final = 3
+LONG_ROUND: Final = 2000
+"""Microseconds per change from which on one round is enough."""
+
+LIMITS: Final = Limits(query_seconds=20, query_bytes=1 << 30, flush_seconds=20)
+"""A strategy that exceeds them has no figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerTask:
+    """A query over a graph of a shape, possibly after drift."""
+
+    query: str
+    shape: str
+    drift: bool
+    quads: int
+    seed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.query}, {self.shape}{', after drift' * self.drift}, {self.quads:,} quads"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerResult:
+    """The planner's choice, and for each strategy its figures: µs per change by mix, and bytes.
+
+    The default has those of the strategy whose plan it has. `q_error` is the factor by which the
+    planner's estimate of the answer is off.
+    """
+
+    query: str
+    shape: str
+    drift: bool
+    chosen: str
+    rows: int
+    q_error: float
+    figures: dict[str, dict[str, float]]
+
+    def ratio(self, figure: str) -> float:
+        """The default's figure over the best."""
+        best = min(each[figure] for each in self.figures.values())
+        return self.figures["default"][figure] / best
+
+
+def make_tasks(sizes: Sequence[int], queries: Sequence[str], seed: int) -> list[PlannerTask]:
+    """Each query on each shape of graph, before and after drift.
+
+    >>> len(make_tasks([1000], ["star 2", "mutual"], 0))
+    12
+    """
+    names = list(workload.QUERIES) if list(queries) == ["all"] else queries
+    for name in names:
+        if name not in workload.QUERIES:
+            known = ", ".join(workload.QUERIES)
+            raise GraphtideError(f"unknown query {name!r}", hint=f"use all, or some of {known}")
+    return [
+        PlannerTask(name, shape, drift, quads, seed)
+        for quads in sizes
+        for name in names
+        for shape in workload.SHAPES
+        for drift in (False, True)
+    ]
+
+
+# ---- measuring -----------------------------------------------------------------------------------
+
+
+def measure(task: PlannerTask) -> PlannerResult:
+    """Watch a query by default and by every strategy, and change its quads.
+
+    >>> found = measure(PlannerTask("mutual", "hubs", drift=True, quads=1000))
+    >>> found.ratio("bytes") >= 1
+    True
+    """
+    graph = LiveGraph(limits=LIMITS)
+    shape = cast("workload.Shape", task.shape)
+    data = workload.SocialGraph(graph.terms, task.quads, shape, task.seed)
+    _apply(graph, data.all_edges(), 1)
+    text = workload.query_text(task.query)
+    default = graph.watch(text, history=0)
+    if task.drift:
+        fresh = data.drifted()
+        for name, edges in fresh.items():
+            _apply(graph, data.edges[name], -1)
+            _apply(graph, edges, 1)
+            data.edges[name] = edges
+    rounds = dict(_rounds(task, data))
+    plan, chosen, rows = default.plan, default.strategy, default.count()
+    q_error = _q_error(default)
+    figures: dict[str, dict[str, float]] = {}
+    own = _figures(graph, default, rounds)
+    default.close()
+    for strategy in STRATEGIES:
+        with suppress(LimitError):
+            query = graph.watch(text, strategy=strategy, history=0)
+            if query.count() != rows:
+                raise GraphtideError(f"{task}: {strategy} has {query.count()} rows, not {rows}")
+            figures[strategy] = own if query.plan == plan else _figures(graph, query, rounds)
+            query.close()
+    return PlannerResult(
+        task.query, task.shape, task.drift, chosen, rows, q_error, {"default": own, **figures}
+    )
+
+
+def _apply(graph: LiveGraph, edges: Ints, diff: int) -> None:
+    s, p, o = edges.T
+    graph.apply_ids(s, p, o, diff=np.full(len(edges), diff, np.int32))
+    len(graph)  # applies what is buffered
+
+
+def _rounds(task: PlannerTask, data: workload.SocialGraph) -> Iterator[tuple[str, Ints]]:
+    """The quads that each mix deletes and inserts again."""
+    read = dict.fromkeys(re.findall(r" :([a-z]+)(?= )", workload.query_text(task.query)))
+    own = [data.edges[name] for name in read if name in data.edges]
+    every = np.concatenate(own)
+    random = np.random.default_rng(task.seed + 1)
+    degrees = np.bincount(every[:, [0, 2]].ravel())
+    by_degree = every[np.argsort(-degrees[every[:, [0, 2]]].max(axis=1), kind="stable")]
+    yield "even", random.permutation(every)[:CHANGED]
+    yield "rare", random.permutation(min(own, key=len))[:CHANGED]
+    yield "hubs", random.permutation(by_degree[: 4 * CHANGED])[:CHANGED]
+
+
+def _figures(graph: LiveGraph, query: Query, rounds: Mapping[str, Ints]) -> dict[str, float]:
+    """Microseconds of processor time per change by mix, the best of some rounds; and bytes."""
+    found = {}
+    for mix, quads in rounds.items():
+        found[mix] = _timed(graph, query, quads)
+        for _ in range(1, ROUNDS if found[mix] < LONG_ROUND else 1):
+            found[mix] = min(found[mix], _timed(graph, query, quads))
+    return {**found, "bytes": float(graph.stats().quad_bytes + query.nbytes)}
+
+
+def _timed(graph: LiveGraph, query: Query, quads: Ints) -> float:
+    s, p, o = np.concatenate([quads, quads[::-1]]).T
+    diff = np.repeat(np.array([-1, 1], np.int32), len(quads))
+    start = process_time()  # others on the machine do not count
+    graph.apply_ids(s, p, o, diff=diff)
+    query.delta()
+    return (process_time() - start) / len(s) * 1e6
+
+
+def _q_error(query: Query) -> float:
+    """The factor between expected and actual rows of the answer, at least one of each."""
+    expected = query.facts(actual=False).expected or {}
+    guess, there = max(expected.get(query.plan.root, 1.0), 1.0), max(query.count(), 1)
+    return max(guess / there, there / guess)
+
+
+# ---- reporting -----------------------------------------------------------------------------------
+
+FIGURES: Final = (*MIXES, "bytes")
+
+
+def report(results: Sequence[PlannerResult]) -> tables.BenchReport:
+    """The ratios over all tasks, and every task with its figures."""
+    objects: dict[str, Any] = {"ratios": summary(results), "tasks": tables.to_objects(results)}
+    return tables.BenchReport(objects, [_summary_table(objects["ratios"]), _table(results)])
+
+
+def summary(results: Sequence[PlannerResult]) -> list[dict[str, Any]]:
+    """By graph and figure: the median and the worst ratio of the default to the best strategy."""
+    found = []
+    for graph in dict.fromkeys(map(_graph, results)):
+        own = [each for each in results if _graph(each) == graph]
+        for figure in FIGURES:
+            worst = max(own, key=partial(_ratio, figure=figure))
+            ratios = [each.ratio(figure) for each in own]
+            found.append(
+                {
+                    "graph": graph,
+                    "figure": figure,
+                    "median": round(median(ratios), 2),
+                    "worst": round(max(ratios), 2),
+                    "worst_query": worst.query,
+                    "median_q_error": round(median(each.q_error for each in own), 2),
+                }
+            )
+    return found
+
+
+def _graph(result: PlannerResult) -> str:
+    return f"{result.shape}{', after drift' * result.drift}"
+
+
+def _ratio(result: PlannerResult, figure: str) -> float:
+    return result.ratio(figure)
+
+
+def _summary_table(ratios: Iterable[Mapping[str, Any]]) -> Table:
+    headers = ["graph", "figure", "median", "worst", "worst query", "median q-error"]
+    rows = [[str(cell) for cell in each.values()] for each in ratios]
+    title = "The default's figure over that of the best strategy"
+    return tables.make_table(title, tables.text_columns(headers, 2), rows)
+
+
+def _table(results: Sequence[PlannerResult]) -> Table:
+    rows = []
+    for each in results:
+        line = [each.query, _graph(each), each.chosen]
+        for name in STRATEGIES:
+            own = each.figures.get(name)
+            line += [tables.number(own[mix]) if own else "-" for mix in MIXES]
+            line.append(tables.number(own["bytes"] / 1e6) if own else "-")
+        rows.append(line)
+    kinds = [f"{name} {what}" for name in STRATEGIES for what in (*MIXES, "MB")]
+    title = "µs per change by mix of changes, and MB of quads and query"
+    columns = tables.text_columns(["query", "graph", "default", *kinds], 3)
+    return tables.make_table(title, columns, rows)
+
+
+BENCHMARK: Final = Benchmark(
+    module=__name__,
+    task=PlannerTask,
+    result=PlannerResult,
+    measure=measure,
+    report=report,
+    warm_up=lambda task: replace(task, quads=workload.MIN_QUADS),
+    own_process=False,
+)

@@ -1,0 +1,268 @@
+"""The cost of a plan: what an average change costs, and how many rows it stores.
+
+From a changed quad, a search joins pattern by pattern; its rows are passed up through the nodes
+above. The unit is one candidate that a search looks at. Which quads will change is not known: half
+of the changes are taken to be spread over the patterns as the quads are, half evenly.
+
+A changed quad is more likely one of a hub: it has more quads. So a walk is expected to find
+Σ d(v) d'(v) / Σ d(v) partners rather than the average. But a search chooses the pattern with the
+fewest candidates at each value: what is expected is the least of several, which a hub at one end
+does not make large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod, sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphtide.plan import physical as phys
+from graphtide.plan.estimate import (
+    MOST_ROWS,
+    Estimate,
+    Estimator,
+    Statistics,
+    joined,
+    meeting,
+    pattern_estimate,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.algebra.nodes import TriplePattern
+
+ANYWAY = 25.0
+"""What a change costs whatever the plan: to be read, stored and reported."""
+
+CHOOSE = 2.0
+"""What it costs a search to look up one of the patterns that it may follow next."""
+
+SENT, STORED = 2.5, 15.0
+"""What a row costs that a node of a network receives, and one that it puts into a memory."""
+
+NODE = 4.0
+"""What it costs to run a node of a network for a change, however few its rows are."""
+
+MEMORY = 0.2
+"""A plan that stores a row per quad of the graph is charged so much more for a change."""
+
+DETAILED = 12
+"""Patterns of a search up to which hubs are considered."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCost:
+    """What an average change costs, and the rows that the plan stores."""
+
+    change: float
+    stored: float
+    quads: int
+
+    @property
+    def score(self) -> float:
+        """What plans are compared by: time, weighted by memory."""
+        return self.change * (1 + MEMORY * self.stored / max(self.quads, 1))
+
+
+def plan_cost(root: phys.Physical, statistics: Statistics) -> PlanCost:
+    """The cost of a plan."""
+    expect = Estimator(statistics)
+    above, depths = _rows_above(root, expect), _depths(root)
+    quads: list[float] = []
+    costs: list[float] = []
+    for leaf in above:
+        if isinstance(leaf, phys.Search):
+            rows_out = expect(leaf).rows
+            for walk in walks(leaf, statistics):
+                found = rows_out / max(walk.quads, 1.0)
+                quads.append(walk.quads)
+                costs.append(
+                    walk.touched + found * above[leaf] + min(1.0, found) * NODE * depths[leaf]
+                )
+    change = ANYWAY
+    if costs:
+        usual = sum(n * cost for n, cost in zip(quads, costs, strict=True)) / max(sum(quads), 1.0)
+        change += (usual + sum(costs) / len(costs)) / 2
+    return PlanCost(change, stored_rows(root, expect), statistics.quads)
+
+
+STORING = (
+    phys.HashJoin
+    | phys.SemiJoin
+    | phys.Unique
+    | phys.GroupBy
+    | phys.TopK
+    | phys.Closure
+    | phys.Decomposed
+)
+"""Nodes that store something for the rows they receive."""
+
+
+def stored_rows(root: phys.Physical, expect: Estimator) -> float:
+    """The rows in the memories of a plan."""
+    storing = (node for node in phys.nodes(root) if isinstance(node, STORING))
+    return sum(expect(child).rows for node in storing for child in phys.children(node))
+
+
+def _rows_above(root: phys.Physical, expect: Estimator) -> dict[phys.Physical, float]:
+    """For each node, what one row of its output costs the nodes above it."""
+    above = dict.fromkeys(phys.nodes(root), 0.0)
+    above[root] = SENT  # the answer
+    for node in reversed(above):  # from the root down: a node after its consumers
+        stores = isinstance(node, STORING) and not isinstance(node, phys.GroupBy)
+        for child in phys.children(node):
+            through = expect(node).rows / max(expect(child).rows, 1.0)
+            above[child] += (STORED if stores else SENT) + through * above[node]
+    return above
+
+
+def _depths(root: phys.Physical) -> dict[phys.Physical, int]:
+    """For each node, the nodes on its longest way up."""
+    depths = dict.fromkeys(phys.nodes(root), 0)
+    for node in reversed(depths):
+        for child in phys.children(node):
+            depths[child] = max(depths[child], depths[node] + 1)
+    return depths
+
+
+class PatternWalk(NamedTuple):
+    """A pattern of a search: its quads, and the candidates looked at for a change of one."""
+
+    pattern: TriplePattern
+    quads: float
+    touched: float
+
+
+def walks(leaf: phys.Search, statistics: Statistics) -> Iterator[PatternWalk]:
+    """What a search does for a change of each of its patterns."""
+    groups = (leaf.patterns, *(check.patterns for check in leaf.checks))
+    patterns = [pattern for group in groups for pattern in group]
+    expected = [pattern_estimate(pattern, statistics) for pattern in patterns]
+    if len(patterns) > DETAILED:
+        expected = [each.without_hubs() for each in expected]
+    walker = _Walker(expected)
+    numbers = iter(range(len(patterns)))
+    outer, *checks = ([next(numbers) for _ in group] for group in groups)
+    for start in outer:
+        bound = dict.fromkeys(expected[start].values, expected[start])
+        rows, touched = walker.follow(bound, [i for i in outer if i != start])
+        touched += rows * sum(walker.tested(bound, check) for check in checks)
+        yield PatternWalk(patterns[start], expected[start].rows, 1 + touched)
+    for check in checks:
+        for start in check:
+            bound = dict.fromkeys(expected[start].values, expected[start])
+            reached, touched = walker.follow(bound, [i for i in check if i != start], leaf.certain)
+            rows, more = walker.follow(bound, outer)
+            # Each outer row is tested with the quad and without it.
+            own = {var: each for var, each in bound.items() if var in leaf.certain}
+            touched += reached * (more + rows * 2 * walker.tested(own, check))
+            yield PatternWalk(patterns[start], expected[start].rows, 1 + touched)
+
+
+Share = tuple[float, float]
+"""A number of candidates, and in which share of the cases there are so many."""
+
+
+Bound = dict["Var", Estimate]
+"""For each variable that is bound, rows with the frequencies that its values have by now."""
+
+
+class _Walker:
+    """Follows patterns from bound variables, those with the fewest candidates first."""
+
+    def __init__(self, expected: Sequence[Estimate]) -> None:
+        self._expected = expected
+
+    def follow(
+        self, bound: Bound, rest: Iterable[int], until: frozenset[Var] = frozenset()
+    ) -> tuple[float, float]:
+        """Rows found and candidates looked at, until all patterns or one of these are bound.
+
+        `bound` gets the variables of the patterns that are followed.
+        """
+        left = dict.fromkeys(rest)
+        options: dict[int, list[Share]] = {}
+        rows, touched = 1.0, 0.0
+        changed = set(bound)
+        while left and until.isdisjoint(bound):
+            near = [i for i in left if not bound.keys().isdisjoint(self._expected[i].values)]
+            for i in near:
+                if i not in options or not changed.isdisjoint(self._expected[i].values):
+                    options[i] = self._candidates(i, bound)
+            if near:
+                following = min(near, key=lambda i: _mean(options[i]))
+                found = least([options[i] for i in near])
+            else:
+                following = min(left, key=lambda i: self._expected[i].rows)
+                found = self._expected[following].rows
+            touched += rows * (CHOOSE * (1 + len(near)) + found)
+            rows *= found
+            del left[following]
+            changed = self._bind(bound, self._expected[following])
+        return rows, touched
+
+    def tested(self, bound: Bound, check: Sequence[int]) -> float:
+        """Candidates until the first match of a check, if there is one.
+
+        Matches are not spread evenly over rows: so many on average leave most rows without one.
+        """
+        rows, touched = self.follow(dict(bound), check)
+        return max(1.0, touched / sqrt(1 + rows))
+
+    def _candidates(self, pattern: int, bound: Bound) -> list[Share]:
+        """How many matches a pattern has, given the variables that are bound."""
+        expected = self._expected[pattern]
+        options = [_partners(bound[v], expected, v) for v in expected.values if v in bound]
+        first = min(options, key=_mean)
+        rest = prod(
+            min(1.0, _mean(each) / max(expected.rows, 1.0)) for each in options if each is not first
+        )
+        most = 1.0 if len(options) == len(expected.values) else MOST_ROWS
+        return [(min(number * rest, most), share) for number, share in first]
+
+    @staticmethod
+    def _bind(bound: Bound, followed: Estimate) -> set[Var]:
+        """Bind the variables of a pattern; a value with many matches becomes as frequent.
+
+        Returns those of which more is known now.
+        """
+        changed = set()
+        for var in followed.values:
+            before = bound.get(var)
+            if before is None or before.hubs or followed.hubs:
+                bound[var] = followed if before is None else joined(before, followed)
+                changed.add(var)
+        return changed
+
+
+def _partners(binder: Estimate, other: Estimate, var: Var) -> list[Share]:
+    met = meeting(binder, other, var)
+    rows = max(binder.rows, 1e-9)
+    shares = [(number, min(1.0, own / rows)) for own, number in met.hubs.values()]
+    at_hubs = sum(share for _, share in shares)
+    rest = met.rows - sum(own * number for own, number in met.hubs.values())
+    if at_hubs < 1:
+        shares.append((max(0.0, rest) / rows / (1 - at_hubs), 1 - at_hubs))
+    return shares
+
+
+def _mean(shares: Iterable[Share]) -> float:
+    return sum(number * share for number, share in shares)
+
+
+def least(options: Sequence[Sequence[Share]]) -> float:
+    """The expected minimum of independent numbers.
+
+    >>> least([[(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)]])
+    5.0
+    """
+    if all(len(each) == 1 for each in options):
+        return min(each[0][0] for each in options)
+    expected, last = 0.0, 0.0
+    for number in sorted({number for each in options for number, _ in each}):
+        more = prod(sum(share for n, share in each if n > last) for each in options)
+        expected += (number - last) * more
+        last = number
+    return expected
