@@ -223,6 +223,13 @@ class Journal:
                 "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (query, name, tx)
             )
 
+    def release(self, query: str, name: str) -> None:
+        """Drop a cursor."""
+        with self._transaction():
+            self._database.execute(
+                "DELETE FROM cursors WHERE query = ? AND name = ?", (query, name)
+            )
+
     def keep_cursors(self, queries: Collection[str]) -> None:
         """Drop the cursors of all other queries: they were closed."""
         gone = {query for query, _ in self.cursors()} - set(queries)

@@ -10,6 +10,7 @@ import { pattern } from "./views/pattern.js";
 import { query } from "./views/query.js";
 import { repairs } from "./views/repairs.js";
 import { rule } from "./views/rule.js";
+import { run } from "./views/run.js";
 
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const api = new Api();
@@ -92,7 +93,10 @@ const bar = timeBar(byId("time"), api, () => {
 });
 
 function drawNumbers(found) {
-  const pairs = [["time", number(found.clock)], ["transactions", number(found.tx)], ["quads", number(found.quads)],
+  const { run: spark } = found;
+  const pairs = spark ? [["micro-batch", spark.batch === null ? "–" : number(spark.batch)], ["time", number(found.clock)],
+    ["changes read", number(spark.rows)], ["changes/s", number(spark.rows_per_s)], ["state", bytes(spark.state_bytes)], ["rejected", number(spark.rejected)]]
+    : [["time", number(found.clock)], ["transactions", number(found.tx)], ["quads", number(found.quads)],
     ["changes/s", number(found.changes_per_second)], ["memory", bytes(found.memory_bytes)]];
   byId("numbers").replaceChildren(...pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
 }
@@ -107,11 +111,13 @@ function followOverview() {
     drawList();
     bar(found);
     byId("to-repairs").hidden = !found.repairs;
+    byId("to-run").hidden = !found.run; // a run on Spark shows its output, and cannot be asked
+    byId("to-ask").hidden = Boolean(found.run);
     listeners.forEach((callback) => callback(found));
   });
 }
 
 followOverview();
 const show = route(byId("main"), {
-  "": (root) => overview(root, onOverview), query, pattern, rule, ask, repairs,
+  "": (root) => overview(root, onOverview), query, pattern, rule, ask, repairs, run,
 }, api);
