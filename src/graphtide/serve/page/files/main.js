@@ -79,6 +79,11 @@ document.addEventListener("keydown", (event) => {
 
 const listeners = new Set();
 let last = null;
+setTimeout(() => {
+  if (last !== null || !byId("banner").hidden) return;
+  byId("banner").hidden = false;
+  byId("banner").textContent = "Waiting for the graph. The first time, the engine is compiled: that takes up to a minute.";
+}, 3000);
 
 /** Call back with the overview now and whenever it changes. */
 function onOverview(callback) {
@@ -105,6 +110,7 @@ let endOverview = () => {};
 function followOverview() {
   endOverview();
   endOverview = api.follow("overview", (found) => {
+    if (last === null && connected) byId("banner").hidden = true;
     last = found;
     listed = found.queries;
     drawNumbers(found);
