@@ -53,7 +53,9 @@ def run(tmp_path):
         if told:
             data.take(job, status(batch, rows, sink.progress))
 
-    return SimpleNamespace(write=write, data=data, get=lambda *path: data.answer("GET", path))
+    return SimpleNamespace(
+        write=write, job=job, data=data, get=lambda *path: data.answer("GET", path)
+    )
 
 
 def test_before_the_first_micro_batch_there_is_nothing(run):
@@ -88,6 +90,20 @@ def test_a_micro_batch_of_which_the_driver_is_silent_is_not_lost(run):
     assert [(b["batch"], b.get("rows"), b["added"]) for b in batches] == [
         (2, 7, 1), (1, None, 0), (0, None, 1),
     ]  # fmt: skip
+
+
+def test_what_cannot_be_read_does_not_end_the_run(run, monkeypatch, caplog):
+    run.write(0, 3, {"Open": doors((5, 0, 1, "<ex:a>"))}, told=False)
+    statuses = [status(batch, 1, run.job.sink.progress) for batch in (0, 1)]
+    run.job.statuses = lambda _: iter(statuses)
+
+    def unreachable(*_):
+        raise OSError("no route to host")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(page_run.outputs, "read_table", unreachable)
+        assert list(run.data.following(run.job, lambda: False)) == statuses
+    assert "the page does not show micro-batch 0: no route to host" in caplog.text
 
 
 def test_a_large_file_is_counted_and_not_read(run, monkeypatch):

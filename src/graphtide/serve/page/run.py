@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from functools import cache
 from itertools import pairwise
+from logging import getLogger
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from graphtide.errors import GraphtideError
 from graphtide.patterns import explain
 from graphtide.patterns.compile import compile_pattern
 from graphtide.rdf.formats.results import json_row
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import SparkJob
     from graphtide.spark.driver.status import BatchStatus
+
+log = getLogger(__name__)
 
 SHOWN_BATCHES: Final = 60
 """The last micro-batches, in a sparkline and in a list."""
@@ -67,9 +71,12 @@ class RunData:
     # --- what the driver says ---
 
     def following(self, job: SparkJob, until: Callable[[], bool]) -> Iterator[BatchStatus]:
-        """As `SparkJob.statuses`; each is taken in."""
+        """As `SparkJob.statuses`; each is taken in. What cannot be read does not end the run."""
         for status in job.statuses(until):
-            self.take(job, status)
+            try:
+                self.take(job, status)
+            except (OSError, ValueError, GraphtideError) as error:
+                log.warning("the page does not show micro-batch %d: %s", status.batch, error)
             yield status
 
     def take(self, job: SparkJob, status: BatchStatus) -> None:
