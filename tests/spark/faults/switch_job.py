@@ -1,7 +1,8 @@
-"""A run that finds its hubs and is killed in the switch: `python switch_job.py FOLDER KILL_AT`.
+"""A run that finds its hubs and is killed in the switch: `python switch_job.py FOLDER WHEN`.
 
-The process kills itself (SIGKILL) when the switch has written so many files; with an odd number,
-right before that one. The rest of what it does is a run of the user's.
+The process kills itself (SIGKILL) when the switch is about to write its first file on the driver
+("first"), or when it is done and the next stream has not begun ("last"). With "never", it runs to
+the end.
 """
 
 from __future__ import annotations
@@ -22,34 +23,26 @@ ROWS = 400
 """Of a file, and of a micro-batch."""
 
 
-def kill_in_switch(notes: Path, at: int) -> None:
-    """Let the switch end with the process, when it has written so many files."""
+def kill_in_switch(folder: Path, when: str) -> None:
+    """Let the process end in the switch."""
     switch, write = driver.add_hubs, Location.write_bytes
-    written = []
 
-    def counted(self, data):
-        written.append(str(self))
-        (notes / f"written-{at}").write_text("\n".join(written), encoding="utf-8")
-        if len(written) == at and at % 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        write(self, data)
-        if len(written) == at:
-            os.kill(os.getpid(), signal.SIGKILL)
+    def die(*_):
+        (folder / f"killed-{when}").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def switched(*given):
-        Location.write_bytes = counted
-        try:
-            switch(*given)
-        finally:
-            Location.write_bytes = write
+        Location.write_bytes = die if when == "first" else write
+        switch(*given)
+        die()
 
     driver.add_hubs = switched
 
 
-def main(folder: Path, at: int) -> None:
+def main(folder: Path, when: str) -> None:
     dividing.FIRST_LOOK = 2 * ROWS
-    if at:
-        kill_in_switch(folder, at)
+    if when != "never":
+        kill_in_switch(folder, when)
     with open_session("local[2,4]", 2, folder / "spark.log", brief=True) as spark:
         job = driver.run(
             spark, Program.parse(f"QUERY Star AS {STAR}"), changes=folder / "in",
@@ -61,4 +54,4 @@ def main(folder: Path, at: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -38,10 +38,10 @@ def skewed(files):
         yield ChangeBatch.of([*rows, *((tx, tx, -1, *quad) for quad in gone)])
 
 
-def start(folder, kill_at):
+def start(folder, when):
     """Run the job to its end, or to where it kills itself; how it ended."""
     process = subprocess.Popen(
-        [sys.executable, str(JOB), str(folder), str(kill_at)],
+        [sys.executable, str(JOB), str(folder), when],
         start_new_session=True,
         stdout=subprocess.DEVNULL,
     )
@@ -56,13 +56,16 @@ def test_killed_in_the_switch_it_goes_on_and_nothing_is_lost_or_repeated(tmp_pat
     (tmp_path / "in").mkdir()
     graph = LiveGraph()
     query = graph.watch(STAR, history=10**6)
-    for number, batch in enumerate(skewed(6)):
+    for number, batch in enumerate(skewed(10)):
         write_changes(batch, tmp_path / "in" / f"{number:03}.rdfp")
         graph.apply(batch)
-    for kill_at in (1, 2):  # before the first file of the switch is there, and after the second
-        assert start(tmp_path, kill_at) == -signal.SIGKILL
-        assert (tmp_path / f"written-{kill_at}").exists(), "it was killed elsewhere"
-    assert start(tmp_path, 0) == 0
+    hubs = []
+    for when in ("first", "last"):
+        assert start(tmp_path, when) == -signal.SIGKILL
+        assert (tmp_path / f"killed-{when}").exists(), "it was killed elsewhere"
+        hubs.append(read_fingerprint(Location.of(tmp_path / "checkpoint")).hubs)
+    assert not hubs[0] and hubs[1], "the switch was not done, and then it was"
+    assert start(tmp_path, "never") == 0
     found = read_fingerprint(Location.of(tmp_path / "checkpoint"))
     assert [term for term, _ in found.hubs] == ["<ex:hub>"]
     output = [tuple(row.values()) for row in read_output(tmp_path / "out", "Star").to_pylist()]
