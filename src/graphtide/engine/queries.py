@@ -16,6 +16,7 @@ from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
 from graphtide.engine.evaluate import evaluate_once, in_order, measure
 from graphtide.errors import GraphtideError
+from graphtide.limits import Allowance
 from graphtide.plan.choose import choose_plan
 from graphtide.plan.estimate import Estimator, Statistics
 from graphtide.plan.explain import NodeFacts
@@ -92,9 +93,19 @@ class RunningPlans:
             for number in numbers:
                 self.programs.release(number)
 
-    def advance(self, batches: Mapping[int, Ints]) -> dict[int, Ints]:
-        """The output of each node of the network, by node id, for the output of the searches."""
-        return self.network.step({self._leaves[n]: batch for n, batch in batches.items()})
+    def advance(
+        self, batches: Mapping[int, Ints], left: Allowance | None = None
+    ) -> dict[int, Ints]:
+        """The output of each node of the network, by node id, for the output of the searches.
+
+        That is a part of the work of an allowance, or a flush of its own.
+        """
+        leaves = self._leaves
+        outputs = {leaves[number]: batch for number, batch in batches.items()}
+        if left is not None:
+            return self.network.step(outputs, left)
+        with Allowance(self.limits, "flush") as own:
+            return self.network.step(outputs, own)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids that the nodes of all plans store."""
