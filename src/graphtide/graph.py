@@ -32,6 +32,7 @@ from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
 from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES, Fix, Goal
 from graphtide.repair.search import RepairStrategy, find_repairs
+from graphtide.rules.actions import given_graph
 from graphtide.rules.program import FiringMode, RunningProgram, StartAt, free_name, run
 from graphtide.rules.runtime import MAX_FIRINGS
 from graphtide.streams.feed import Feed
@@ -413,7 +414,8 @@ class LiveGraph:
         when `program.fire()` is called ("manual"). For the last two, `resolver` chooses the next
         one: "priority", "oldest", "newest", "random" (by `seed`), or a function that gives an
         activation its rank. The `name` of the program is part of the ids of its firings, which a
-        function gets that has a parameter `firing_id`.
+        function gets that has a parameter `firing_id`. One that has a keyword parameter `graph`
+        gets this graph, and may change it.
 
         >>> from graphtide import Program
         >>> graph = LiveGraph()
@@ -431,7 +433,7 @@ class LiveGraph:
         running = run(
             program,
             self._streams,
-            functions=functions,
+            functions=given_graph(functions or {}, self),
             on_error=on_error,
             retries=retries,
             max_firings=max_firings,

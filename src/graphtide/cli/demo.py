@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
+from cyclopts import Parameter
 from rich.console import Console
 
-from graphtide.cli.options import EngineOption, JsonOption, PageOption, SeedOption, at_least
+from graphtide.cli import options as opt
+from graphtide.cli import serve
 from graphtide.cli.output import open_output, summary
 from graphtide.cli.run import choose_engine
 from graphtide.cli.session import Session
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from graphtide.serve.page.run import RunData
     from graphtide.spark.driver.run import SparkJob
 
 PAUSE_SECONDS: Final = 0.03
@@ -47,10 +51,15 @@ WARM_UP_TRANSACTIONS: Final = 20
 def demo(
     *,
     transactions: int = 100,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
-    engine: EngineOption = "spark",
-    page: PageOption = False,
+    seed: opt.SeedOption = 0,
+    as_json: opt.JsonOption = False,
+    engine: Annotated[
+        opt.Engine | None,
+        Parameter(
+            name="--engine", help=f"{opt.ENGINE_HELP} By default spark; with --page, process."
+        ),
+    ] = None,
+    page: opt.PageOption = False,
 ) -> int:
     """Watch a railway change.
 
@@ -59,12 +68,13 @@ def demo(
     transactions
         How many transactions of faults and repairs to run.
     """
-    at_least("--transactions", transactions, 0)
+    opt.at_least("--transactions", transactions, 0)
+    chosen = choose_engine(engine or ("process" if page else "spark"))
+    if page and chosen == "process":
+        return serve.serve(port=serve.free_port(), demo=True)
     if page:
-        from graphtide.cli.serve import free_port, serve
-
-        return serve(port=free_port(), demo=True)
-    if choose_engine(engine) == "process":
+        return _on_spark(serve.FOREVER, seed, as_json=as_json, page=True)
+    if chosen == "process":
         return _in_process(transactions, seed, as_json=as_json)
     return _on_spark(transactions, seed, as_json=as_json)
 
@@ -108,11 +118,15 @@ class DemoWriter(Thread):
         self.join()
 
 
-def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
-    """Tail a directory of change logs with the Spark pipeline, while they are written."""
+def _on_spark(transactions: int, seed: int, *, as_json: bool, page: bool = False) -> int:
+    """Tail a directory of change logs with the Spark pipeline, while they are written.
+
+    On a page it goes on until Ctrl-C, and prints no rows.
+    """
     from graphtide.cli.spark_engine import (
         BatchPrinter,
         print_totals,
+        shown_on_page,
         stop_requested,
         temporary_directory,
     )
@@ -136,7 +150,8 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
         waiting = screen.status("the first time, the engine is compiled: a minute or more")
         try:
             with (
-                waiting,
+                shown_on_page(program, options, shown=page) as data,
+                nullcontext() if page else waiting,
                 open_session("local[2,4]", PARTITIONS, home / "spark.log", brief=True) as spark,
                 open_output(QUERIES, as_json=as_json) as output,
                 stop_requested() as stop,
@@ -148,8 +163,8 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
                     waiting.stop()
                     printer(tables)
 
-                job = start(spark, program, options, print_first)
-                done = _follow(job, writer, stop)
+                job = start(spark, program, options, None if page else print_first)
+                done = _follow(job, writer, stop, data)
         finally:
             writer.close()
     sys.stdout.flush()
@@ -159,23 +174,27 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
         for batch in change_stream(transactions, seed=seed):
             list(session.apply([batch]))
         print_why(session)
-    if not done:
+    if not done and not page:
         print("stopped before all changes were read", file=sys.stderr)
     return 0
 
 
-def _follow(job: SparkJob, writer: DemoWriter, stop: Callable[[], bool]) -> bool:
+def _follow(
+    job: SparkJob, writer: DemoWriter, stop: Callable[[], bool], page: RunData | None
+) -> bool:
     """Let the writer go on when the network is read; end when all is read, and return whether."""
     read, start = "", time.monotonic()
 
     def ends() -> bool:
+        if page is not None:
+            return stop()
         passed = time.monotonic() - start
         if read and passed > HURRY_SECONDS:
             writer.hurry.set()
         limit = MAX_SECONDS if read else START_SECONDS
         return stop() or read >= writer.last or passed > limit
 
-    for status in job.statuses(ends):
+    for status in job.statuses(ends) if page is None else page.following(job, ends):
         if not read:
             start = time.monotonic()
         read = status.file

@@ -100,14 +100,11 @@ UntilOption = Annotated[
         "timers expire; by default to the tick after it.",
     ),
 ]
-EngineOption = Annotated[
-    Engine,
-    Parameter(
-        name="--engine",
-        help="Where to run: on Spark, or in this process. Without Java or PySpark, spark falls "
-        "back to process.",
-    ),
-]
+ENGINE_HELP: Final = (
+    "Where to run: on Spark, or in this process. Without Java or PySpark, spark falls back to "
+    "process."
+)
+EngineOption = Annotated[Engine, Parameter(name="--engine", help=ENGINE_HELP)]
 SeedOption = Annotated[
     int,
     Parameter(name="--seed", help="Seed of the random numbers; equal seeds give equal results."),

@@ -208,10 +208,6 @@ def run_with(engine: opt.Engine, request: RunRequest) -> int:
             "--kafka is for --engine spark",
             hint="install Java 17 and graphtide[spark], or read change logs with --changes",
         )
-    if engine == "spark" and request.page:
-        raise GraphtideError(
-            "--page shows a run in this process", hint="add --engine process, or leave it out"
-        )
     if called := called_functions(request.program):
         names = ", ".join(called)
         print(f"CALL {names}: listed as firings, not called", file=sys.stderr)

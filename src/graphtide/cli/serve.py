@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Thread
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -20,6 +20,9 @@ from graphtide.datasets.railway import PROGRAM, QUERIES, change_stream
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
+
+if TYPE_CHECKING:
+    from graphtide.serve.page.run import RunData
 
 PORT: Final = 8765
 DEMO_SECONDS: Final = 0.3
@@ -146,12 +149,16 @@ class RailwayThread(Thread):
 
 
 @contextmanager
-def page_of(graph: LiveGraph) -> Iterator[None]:
-    """Show a graph on a page, as long as something runs on it."""
+def page_of(shown: LiveGraph | RunData) -> Iterator[None]:
+    """Show a graph, or a run on Spark, on a page, as long as something runs on it."""
     check_needs()
     from graphtide.serve import app, host, server
 
-    with server.serving(app.create_app(host.Host(graph)), port=free_port()) as running:
+    if isinstance(shown, LiveGraph):
+        made = app.create_app(host.Host(shown))
+    else:
+        made = app.create_page_app(shown)
+    with server.serving(made, port=free_port()) as running:
         print(f"{running.url}/ shows it; Ctrl-C ends it", file=sys.stderr, flush=True)
         yield
 

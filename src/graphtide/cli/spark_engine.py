@@ -24,6 +24,7 @@ from rich.live import Live
 from rich.text import Text
 
 from graphtide.cli import options as opt
+from graphtide.cli import serve
 from graphtide.cli.inputs import STANDARD_INPUT
 from graphtide.cli.output import FRAMES_PER_SECOND, OutputWriter, counted, open_output
 from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, SessionOutput
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from graphtide.cli.run import RunRequest
     from graphtide.lang.tide.program import Program
+    from graphtide.serve.page.run import RunData
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import SparkJob
     from graphtide.spark.driver.sink import OnBatch
@@ -224,11 +226,28 @@ def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None, 
 
     log = (options.checkpoint.local or home) / "spark.log"
     session = open_session(request.master, options.partitions, log, brief=is_brief(options))
-    with session as spark, stop_requested() as stop:
-        printer = None if output is None else BatchPrinter(output, options.out, request.program)
-        job = start(spark, request.program, options, printer, request.functions)
-        follow_status(job, stop, as_json=request.as_json, quiet=output is not None)
-    return end_of_run(request, options, job, interrupted=stop())
+    with shown_on_page(request.program, options, shown=request.page) as page:
+        with session as spark, stop_requested() as stop:
+            printer = None if output is None else BatchPrinter(output, options.out, request.program)
+            job = start(spark, request.program, options, printer, request.functions)
+            follow_status(job, stop, as_json=request.as_json, quiet=output is not None, page=page)
+        return end_of_run(request, options, job, page, interrupted=stop())
+
+
+@contextmanager
+def shown_on_page(
+    program: Program, options: RunOptions, *, shown: bool
+) -> Iterator[RunData | None]:
+    """Show a run on a page, if that was asked for."""
+    if not shown:
+        yield None
+        return
+    serve.check_needs()
+    from graphtide.serve.page.run import RunData
+
+    data = RunData(program, options)
+    with serve.page_of(data):
+        yield data
 
 
 def is_brief(options: RunOptions) -> bool:
@@ -252,9 +271,14 @@ def is_brief(options: RunOptions) -> bool:
 
 
 def end_of_run(
-    request: RunRequest, options: RunOptions, job: SparkJob, *, interrupted: bool
+    request: RunRequest,
+    options: RunOptions,
+    job: SparkJob,
+    page: RunData | None = None,
+    *,
+    interrupted: bool,
 ) -> int:
-    """Print totals and where the output is; the exit code."""
+    """Print totals and where the output is, let the page stay; the exit code."""
     print_totals(job, request.program)
     if request.out is not None:
         print(f"the output is in {options.out}", file=sys.stderr)
@@ -263,6 +287,9 @@ def end_of_run(
             print(f"{count} rejected, see {options.out / 'quarantine'}", file=sys.stderr)
     elif job.sink.progress.quarantined:
         print(f"{counted(job.sink.progress.quarantined, 'row')} rejected", file=sys.stderr)
+    if page is not None and not interrupted:
+        page.end("All changes are read.")
+        serve.wait_for_interrupt()
     return INTERRUPTED if options.once and interrupted else 0
 
 
@@ -341,22 +368,28 @@ def _event(name: str, row: dict[str, Any]) -> EventOutput:
 
 
 def follow_status(
-    job: SparkJob, stop: Callable[[], bool], *, as_json: bool, quiet: bool = False
+    job: SparkJob,
+    stop: Callable[[], bool],
+    *,
+    as_json: bool,
+    quiet: bool = False,
+    page: RunData | None = None,
 ) -> None:
     """Print the status of each micro-batch until the run ends; not if `quiet`."""
+    statuses = job.statuses(stop) if page is None else page.following(job, stop)
     if quiet:
-        for _ in job.statuses(stop):
+        for _ in statuses:
             pass
     elif as_json:
-        for status in job.statuses(stop):
+        for status in statuses:
             print(json.dumps(status.to_json()), flush=True)
     elif sys.stderr.isatty():
         console = Console(stderr=True, highlight=False)
         with Live(console=console, refresh_per_second=FRAMES_PER_SECOND) as live:
-            for status in job.statuses(stop):
+            for status in statuses:
                 live.update(Text(status.line_of_text()))
     else:
-        _print_lines(job.statuses(stop))
+        _print_lines(statuses)
 
 
 def _print_lines(statuses: Iterator[BatchStatus]) -> None:
@@ -447,16 +480,16 @@ def run_over_kafka(request: RunRequest) -> int:
             output = stack.enter_context(open_output(request.prologues, as_json=request.as_json))
         log = home / "spark.log"
         session = open_session(request.master, options.partitions, log, kafka_settings())
-        spark = stack.enter_context(session)
-        stop = stack.enter_context(stop_requested())
-        options = _with_changes(spark, request, options)
-        printer = None
-        if output is not None:
-            printer = BatchPrinter(output, options.out, request.program)
-        on_batch = _topic_writer(spark, kafka)
-        job = start(spark, request.program, options, printer, request.functions, on_batch)
-        follow_status(job, stop, as_json=request.as_json, quiet=printed)
-        return end_of_run(request, options, job, interrupted=stop())
+        page = stack.enter_context(shown_on_page(request.program, options, shown=request.page))
+        with session as spark, stop_requested() as stop:
+            options = _with_changes(spark, request, options)
+            printer = None
+            if output is not None:
+                printer = BatchPrinter(output, options.out, request.program)
+            on_batch = _topic_writer(spark, kafka)
+            job = start(spark, request.program, options, printer, request.functions, on_batch)
+            follow_status(job, stop, as_json=request.as_json, quiet=printed, page=page)
+        return end_of_run(request, options, job, page, interrupted=stop())
 
 
 def _with_changes(spark: SparkSession, request: RunRequest, options: RunOptions) -> RunOptions:

@@ -56,6 +56,11 @@ class Cursor:
                 self._read = delta.seq
                 yield delta
 
+    def release(self) -> None:
+        """Forget where the consumer is: it will not come back, and nothing is kept for it."""
+        if not self._store.read_only:
+            self._store.journal.release(self._query.name, self.name)
+
     def ack(self, delta: Delta | int | None = None) -> None:
         """Acknowledge everything up to a delta, or to its `seq`; by default all that was read."""
         seq = self._read if delta is None else delta if isinstance(delta, int) else delta.seq

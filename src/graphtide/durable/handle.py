@@ -75,9 +75,14 @@ class DurableGraph:
         """Write a snapshot, if programs and windows hold nothing."""
         return self.store.checkpoint(self._graph)
 
+    @property
+    def read_only(self) -> bool:
+        """Whether another process may write to the store."""
+        return self.store.read_only
+
     def follow(self) -> bool:
         """Apply what another process has written since."""
-        if not self.store.read_only:
+        if not self.read_only:
             raise GraphtideError("only a graph that is open with read_only=True follows a store")
         with self._runtime.lock:
             return self.store.follow(self._replay)

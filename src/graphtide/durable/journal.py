@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from graphtide.durable.calls import CallRow
 from graphtide.durable.wal import LastRow, damage_in_wal
 from graphtide.errors import GraphtideError
 
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The version of the layout of a store, in its journal and in each snapshot."""
+
+SETTLED: Final = "settled"
+"""The property up to which row all calls are finished: a reader goes no further."""
 
 FILE: Final = "journal.db"
 LAST_FILE: Final = "last"
@@ -43,7 +47,7 @@ CREATE TABLE snapshots (
     file TEXT NOT NULL, bytes INTEGER NOT NULL, crc INTEGER NOT NULL,
     chain INTEGER NOT NULL       -- the checksum of that row
 );
-CREATE TABLE calls (number INTEGER NOT NULL, firing TEXT NOT NULL, error TEXT);
+CREATE TABLE calls (number INTEGER NOT NULL, firing TEXT NOT NULL, error TEXT, caused BLOB);
 CREATE TABLE cursors (
     query TEXT NOT NULL, name TEXT NOT NULL, tx INTEGER NOT NULL, PRIMARY KEY (query, name)
 );
@@ -86,13 +90,6 @@ class SnapshotRow(NamedTuple):
     chain: int
 
 
-class CallRow(NamedTuple):
-    """A call of a function that was finished: for which firing, and its error, if it failed."""
-
-    firing: str
-    error: str | None
-
-
 class Journal:
     """The database of a store. `last` is the number of its last row, `crc` the checksum of that."""
 
@@ -127,6 +124,8 @@ class Journal:
         except sqlite3.Error as error:
             raise self.damaged(error) from None
         self._check_format()
+        if writes and self.meta("format") < FORMAT:
+            self._upgrade()
         self.last, self.crc = self._end()
         self._on_disk = LastRow(folder / LAST_FILE) if writes and fsync else None
         if check_end and self._on_disk is not None and self._on_disk.read() > self.last:
@@ -154,6 +153,12 @@ class Journal:
                 hint="open it with that version",
             )
 
+    def _upgrade(self) -> None:
+        """Let a store of the first format have what calls have caused."""
+        with self._transaction():
+            self._database.execute("ALTER TABLE calls ADD COLUMN caused BLOB")
+            self._set("format", FORMAT)
+
     def _foreign(self) -> GraphtideError:
         return GraphtideError(
             f"{self.path} is not the journal of a store",
@@ -169,9 +174,15 @@ class Journal:
     # --- writing ---
 
     def append(
-        self, chunks: Sequence[tuple[int, int, float, bytes]], calls: Sequence[CallRow]
+        self,
+        chunks: Sequence[tuple[int, int, float, bytes]],
+        calls: Sequence[CallRow],
+        settled: int | None = None,
     ) -> None:
-        """Append rows and finished calls, all or none; on disk when this returns."""
+        """Append rows and finished calls, all or none; on disk when this returns.
+
+        No call of the rows up to `settled` can follow.
+        """
         number, crc = self.last, self.crc
         with self._transaction():
             for tx, time, wall, chunk in chunks:
@@ -182,8 +193,11 @@ class Journal:
                     (number, tx, time, wall, chunk, crc),
                 )
             self._database.executemany(
-                "INSERT INTO calls VALUES (?, ?, ?)", [(number, *call) for call in calls]
+                "INSERT INTO calls VALUES (?, ?, ?, ?)",
+                [(number, call.firing, call.error, call.sealed()) for call in calls],
             )
+            if settled is not None:
+                self._set(SETTLED, min(settled, number))
         self.last, self.crc = number, crc
         if self._on_disk is not None:
             self._on_disk.write(number)
@@ -221,6 +235,13 @@ class Journal:
         with self._transaction():
             self._database.execute(
                 "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (query, name, tx)
+            )
+
+    def release(self, query: str, name: str) -> None:
+        """Drop a cursor."""
+        with self._transaction():
+            self._database.execute(
+                "DELETE FROM cursors WHERE query = ? AND name = ?", (query, name)
             )
 
     def keep_cursors(self, queries: Collection[str]) -> None:
@@ -264,8 +285,20 @@ class Journal:
 
     def calls(self, after: int) -> list[CallRow]:
         """The calls that were finished after a row of the journal, in order."""
-        text = "SELECT firing, error FROM calls WHERE number > ? ORDER BY rowid"
-        return [CallRow(*row) for row in self._all(text, after)]
+        found = []
+        for number, row in self.every_call(after):
+            if row is None:
+                raise self._broken(number, "has a call that does not have its checksum")
+            found.append(row)
+        return found
+
+    def every_call(self, after: int = 0) -> Iterator[tuple[int, CallRow | None]]:
+        """The same with the last row of the journal then; None for one that is damaged."""
+        columns = [name for _, name, *_ in self._all("PRAGMA table_info(calls)")]
+        caused = "caused" if "caused" in columns else "NULL"
+        text = f"SELECT number, firing, error, {caused} FROM calls WHERE number > ? ORDER BY rowid"  # noqa: S608
+        for number, *row in self._all(text, after):
+            yield number, CallRow.opened(*row)
 
     def cursors(self) -> dict[tuple[str, str], int]:
         """Up to which transaction each cursor has acknowledged, by query and name."""
@@ -350,11 +383,12 @@ class Journal:
         )
 
     def close(self) -> None:
-        """Close the database."""
-        self._database.close()
-        if self._on_disk is not None:
-            self._on_disk.close()
-            self._on_disk = None
+        """Close the database, when nobody uses it."""
+        with self._lock:
+            self._database.close()
+            if self._on_disk is not None:
+                self._on_disk.close()
+                self._on_disk = None
 
 
 def checksum(number: int, tx: int, time: int, wall: float, chunk: bytes, before: int) -> int:

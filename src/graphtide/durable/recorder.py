@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextlib import suppress
 from logging import getLogger
 from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,16 +17,17 @@ import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.durable import chunks
+from graphtide.durable.calls import CallRow, FinishedCalls
 from graphtide.durable.chunks import InputEntry
-from graphtide.durable.journal import CallRow, Journal
 from graphtide.durable.replay import program_fields
-from graphtide.errors import ActionError, GraphtideError
+from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from graphtide.algebra.windows import WindowedQuery
+    from graphtide.durable.journal import Journal
     from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import Transactions
     from graphtide.engine.runtime import Runtime
@@ -46,7 +48,10 @@ ENDS: Final = {"unwatch": "watch", "stop": "run"}
 
 
 class Recorder:
-    """Records what comes in, in order. While `replaying`, only calls of functions are recorded."""
+    """Records what comes in, in order. While `replaying`, only calls of functions are recorded.
+
+    What comes in while a function of CALL runs is recorded with the call (`durable.calls`).
+    """
 
     def __init__(self, runtime: Runtime, journal: Journal, durability: Durability) -> None:
         self.durability = durability
@@ -63,7 +68,12 @@ class Recorder:
         self._clock: int | None = None
         self._stamp: tuple[int, int] | None = None
         self._calls: list[CallRow] = []
-        self._finished: dict[str, deque[CallRow]] = {}
+        self.finished = FinishedCalls()
+        self._caused: list[InputEntry] | None = None
+        """What the function that runs now has caused so far."""
+        self._made = journal.last
+        self._settled, self._noted = 0, -1
+        """The last row that is made, that has no more calls, and of which a reader knows that."""
         self._staged: deque[tuple[int, int, float, bytes]] = deque()
         self._disk = RLock()
         self._problem: GraphtideError | None = None
@@ -87,7 +97,9 @@ class Recorder:
 
     def changes(self, piece: Transactions) -> None:
         """Record transactions of changes."""
-        if not self.replaying:
+        if self._caused is not None:
+            self._caused.append(chunks.changes_entry(*piece))
+        elif not self.replaying:
             self._add(chunks.changes_entry(*piece))
 
     def clock(self, to: int) -> None:
@@ -98,26 +110,31 @@ class Recorder:
 
     def input(self, kind: str, *what: Any) -> None:  # noqa: ANN401 - the fields of each kind
         """Record anything else, after the changes that wait in the write buffer."""
-        if self.replaying:
-            return
-        self._runtime.flush()
-        self._flush_clock()
-        self._add(_entry(kind, *what))
+        if self._caused is not None:
+            self._runtime.flush()
+            self._caused.append(_entry(kind, *what))
+            self.note(self._caused[-1])
+        elif not self.replaying:
+            self._runtime.flush()
+            self._flush_clock()
+            self._add(_entry(kind, *what))
 
     def call(self, firing: str, function: Callable[[], object]) -> None:
         """Call a function, unless that was finished before; and record how it ended."""
-        known = self._finished.get(firing)
-        if known:
-            row = known.popleft()
-            if row.error is not None:
-                raise ActionError(row.error)
+        if self.finished.replay(firing):
             return
+        before, self._caused = self._caused, []
         try:
             function()
+            self._runtime.flush()
         except Exception as error:
-            self._called(CallRow(firing, f"{type(error).__name__}: {error}"))
+            self._runtime.flush()
+            self._called(firing, f"{type(error).__name__}: {error}", self._caused)
             raise
-        self._called(CallRow(firing, None))
+        else:
+            self._called(firing, None, self._caused)
+        finally:
+            self._caused = before
 
     def interrupted(self, error: BaseException) -> None:
         """Record nothing more: the store has the whole input, and the graph in memory has not."""
@@ -126,11 +143,6 @@ class Recorder:
             "it may differ from its store",
             hint="close it and open it again: it comes back with the whole of its last input",
         )
-
-    def finished(self, calls: Iterable[CallRow]) -> None:
-        """The calls that were finished before: a replay does not make them again."""
-        for row in calls:
-            self._finished.setdefault(row.firing, deque()).append(row)
 
     def note(self, entry: InputEntry) -> None:
         """Keep the list of what is registered."""
@@ -165,6 +177,7 @@ class Recorder:
                 self._staged.clear()
                 self._entries.clear()
                 self._stamp = None
+                self._made = self._journal.last
             raise
         self.note(entry)
 
@@ -178,9 +191,10 @@ class Recorder:
                 self._write()
         self._waiting.set()
 
-    def _called(self, row: CallRow) -> None:
-        self._calls.append(row)
-        if self.durability == "transaction" and not self.replaying:
+    def _called(self, firing: str, error: str | None, caused: list[InputEntry]) -> None:
+        self.recorded += sum(len(entry.rows) for entry in caused)
+        self._calls.append(CallRow(firing, error, self._chunk(caused) if caused else None))
+        if self.durability == "transaction":  # also in a replay, which may be interrupted again
             self._write()
         self._waiting.set()
 
@@ -199,24 +213,50 @@ class Recorder:
             self._runtime.flush()
             self._flush_clock()
             self._stage()
+            self._calls_are_made()
         self._problem = None
         self._write()
 
     def _stage(self) -> None:
         """Make a chunk of the entries. The graph's lock is held."""
         if self._entries and self._stamp is not None:
-            entries = chunks.merged(self._entries)
-            data = chunks.to_bytes(*chunks.encode_entries(entries, self._runtime.terms))
+            data = self._chunk(self._entries)
             self._staged.append((*self._stamp, time.time(), data))
+            self._made += 1
             self._entries, self._rows, self._stamp = [], 0, None
+
+    def _chunk(self, entries: list[InputEntry]) -> bytes:
+        encoded = chunks.encode_entries(chunks.merged(entries), self._runtime.terms)
+        return chunks.to_bytes(*encoded)
+
+    def settle(self) -> None:
+        """Let readers know that the calls of all rows are finished; on a full disk, they wait.
+
+        With "transaction", rows come before their calls; else, this is written with them.
+        """
+        with self._runtime.lock:
+            self._calls_are_made()
+        with self._disk, suppress(GraphtideError):
+            if self._settled > self._noted:
+                self._journal.append((), (), self._settled)
+                self._noted = self._settled
+
+    def _calls_are_made(self) -> None:
+        """No call of the rows so far can follow, if nothing is under way."""
+        schedule = self._runtime.schedule
+        if not (self._entries or schedule.calling or schedule.running):
+            self._settled = self._made
 
     def _write(self) -> None:
         """Write the chunks in order. Nobody waits for the graph's lock in here."""
         with self._disk:
+            # First, so that all calls up to there are in the list; not with every transaction.
+            settled = self._noted if self.durability == "transaction" else self._settled
             staged, calls = list(self._staged), list(self._calls)
             if not staged and not calls:
                 return
-            self._journal.append(staged, calls)
+            self._journal.append(staged, calls, settled if settled > self._noted else None)
+            self._noted = settled
             for _ in staged:
                 self._staged.popleft()
             del self._calls[: len(calls)]
@@ -227,25 +267,36 @@ class Recorder:
             self._waiting.wait()
             self._waiting.clear()
             self._closed.wait(0.8 * GROUP_SECONDS)
+            if self._closed.is_set():
+                return
             try:
                 if self.durability == "batch":
                     self.flush()
-                if self.idle is not None and not self._closed.is_set():
+                elif self.durability == "transaction":
+                    self.settle()
+                if self.idle is not None:
                     self.idle()
             except GraphtideError as error:  # whoever changes the graph next is told
                 log.warning("the journal cannot be written: %s", error)
                 self._problem = error
             except Exception as error:
+                if self._closed.is_set():
+                    return
                 log.exception("the journal cannot be written")
                 self._problem = GraphtideError(f"the journal cannot be written: {error!r}")
 
-    def close(self) -> None:
-        """Write what is left, and end the thread."""
+    def abandon(self) -> None:
+        """Write nothing more."""
         self._closed.set()
         self._waiting.set()
+
+    def close(self) -> None:
+        """Write what is left, and end the thread."""
+        self.abandon()
         if self._thread.is_alive():
             self._thread.join()
         self.flush()
+        self.settle()
 
 
 def _entry(kind: str, *what: Any) -> InputEntry:  # noqa: ANN401 - the fields of each kind

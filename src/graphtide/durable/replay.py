@@ -189,6 +189,22 @@ class Replay:
             case _:
                 pass
 
+    def apply_caused(self, chunk: bytes) -> None:
+        """Apply what a call has caused, at its place inside the input under way."""
+        table, texts = chunks.from_bytes(chunk)
+        for entry in list(chunks.decode_entries(table, texts, self.runtime.terms)):
+            if self.note is not None:
+                self.note(entry)
+            try:
+                if entry.kind == "changes":
+                    self.runtime.apply_piece(entry.piece())
+                else:
+                    self._apply(entry)
+            except GraphtideError as error:
+                if entry.kind in MUST_SUCCEED:
+                    raise
+                log.info("replayed %s of a call: %s", entry.kind, error)
+
     # --- the graph and its clock ---
 
     def _end(self, left: InputEntry) -> None:
@@ -200,13 +216,22 @@ class Replay:
         if until.time is not None and len(entry.times) and int(entry.times[-1]) > until.time:
             after = int(np.searchsorted(entry.times, until.time, side="right"))
             count = int(entry.rows[after, TX])
+        one_by_one = until.tx is not None and self.runtime.one_by_one
+        done = self._until_tx(entry, count, until.tx or 0) if one_by_one else 0
         if until.tx is not None:
-            count = min(count, until.tx - self.runtime.transactions)
+            count = done if one_by_one else min(count, until.tx - self.runtime.transactions)
         if count < entry.transactions:
             self._end(entry.part(count, entry.transactions))
-            entry = entry.part(0, count)
-        if len(entry.rows):
-            self.runtime.apply_piece(entry.piece())
+        if count > done:
+            self.runtime.apply_piece(entry.part(0, count).piece())
+
+    def _until_tx(self, entry: InputEntry, count: int, tx: int) -> int:
+        """Apply transactions one by one, as each may cause others; how many of them."""
+        for at in range(count):
+            if self.runtime.transactions >= tx:
+                return at
+            self.runtime.apply_piece(entry.part(at, at + 1).piece())
+        return count
 
     def _advance(self, entry: InputEntry) -> None:
         self.runtime.schedule.advance(max(self._at_most(entry), self.runtime.clock))

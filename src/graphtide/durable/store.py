@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections import deque
 from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 from graphtide.durable import retention
 from graphtide.durable import snapshot as snap
 from graphtide.durable import state as held_state
+from graphtide.durable.calls import FinishedCalls
 from graphtide.durable.chunks import InputEntry
-from graphtide.durable.journal import CallRow, Journal, SnapshotRow, check_exists
+from graphtide.durable.journal import SETTLED, Journal, JournalRow, SnapshotRow, check_exists
 from graphtide.durable.recorder import Durability, Recorder
-from graphtide.durable.replay import Replay, ReplayTarget, Until
-from graphtide.errors import ActionError, GraphtideError
+from graphtide.durable.replay import Replay, ReplayTarget, Until, calls_of
+from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from graphtide.engine.runtime import Runtime
     from graphtide.streams.registry import Streams
@@ -142,7 +142,12 @@ class Store:
             self._at = self._replay(graph, runtime, streams, None, Until(), Frozen())
             return
         recorder = Recorder(runtime, self.journal, self.durability)
-        self._replay(graph, runtime, streams, functions, Until(), recorder)
+        try:
+            self._replay(graph, runtime, streams, functions, Until(), recorder)
+            recorder.settle()
+        except BaseException:
+            recorder.abandon()
+            raise
         self.recorder = recorder
 
     def replay_until(
@@ -171,14 +176,15 @@ class Store:
 
     def follow(self, replay: Replay) -> bool:
         """Apply what has come to the journal since; whether there was anything."""
-        schedule = replay.runtime.schedule
-        frozen, schedule.recorder = schedule.recorder, None
+        frozen = replay.runtime.schedule.recorder
+        assert isinstance(frozen, Frozen)  # noqa: S101 - of a reader
+        frozen.replaying, frozen.finished.apply = True, replay.apply_caused
         try:
             replay.number = self._at
-            replay.read(self.journal.rows(self._at))
+            replay.read(self._rows(replay, frozen, self._at))
             replay.go_on()
         finally:
-            schedule.recorder = frozen
+            frozen.replaying = False
         before, self._at = self._at, replay.number
         return self._at > before
 
@@ -198,11 +204,10 @@ class Store:
             graph, runtime, functions, until, recorder.note, keeps_all=begin is not None
         )
         runtime.schedule.recorder = recorder
-        recorder.replaying = True
+        recorder.replaying, recorder.finished.apply = True, replay.apply_caused
         number, chain = self._begin(replay, streams, begin or until)
-        recorder.finished(self.journal.calls(number))
         replay.number = number
-        replay.read(self.journal.rows(number, chain))
+        replay.read(self._rows(replay, recorder, number, chain))
         if each is not None:
             each(graph)
         for _ in replay.steps():
@@ -210,6 +215,20 @@ class Store:
                 each(graph)
         recorder.replaying = False
         return replay.number
+
+    def _rows(
+        self, replay: Replay, recorder: Recorder | Frozen, after: int, chain: int | None = None
+    ) -> Iterator[JournalRow]:
+        """The rows after a number, and what their calls were.
+
+        Beside a process that writes, a row whose calls may not be finished has to wait.
+        """
+        settled = self.journal.meta(SETTLED) if self.read_only else None
+        recorder.finished.put(self.journal.calls(after))
+        for row in self.journal.rows(after, chain):
+            if settled is not None and row.number > settled and _calls(replay.graph):
+                return
+            yield row
 
     def _begin(self, replay: Replay, streams: Streams, until: Until) -> tuple[int, int]:
         """Restore the newest good snapshot before `until`; its number and chain."""
@@ -312,6 +331,8 @@ class Store:
 
     def abandon(self) -> None:
         """Let go of a store that could not be opened."""
+        if self.recorder is not None:
+            self.recorder.abandon()
         self.journal.close()
         if self._lock is not None:
             self._lock.release()
@@ -340,12 +361,17 @@ def _make(folder: Path) -> None:
         ) from None
 
 
+def _calls(graph: ReplayTarget) -> bool:
+    """Whether a program of a graph calls functions."""
+    return any(calls_of(rule) for each in graph.programs for rule in each.program.rules)
+
+
 class Frozen:
     """Stands in for a recorder where the graph must not be changed."""
 
     def __init__(self, why: str = "this graph is read-only") -> None:
         self.replaying = False
-        self._failed: dict[str, deque[CallRow]] = {}
+        self.finished = FinishedCalls()
         self.recorded = 0
         self._why = why
 
@@ -366,16 +392,8 @@ class Frozen:
             )
 
     def call(self, firing: str, function: Callable[[], object]) -> None:  # noqa: ARG002
-        """Call nothing; what failed fails again."""
-        known = self._failed.get(firing)
-        row = known.popleft() if known else None
-        if row is not None and row.error is not None:
-            raise ActionError(row.error)
-
-    def finished(self, calls: Iterable[CallRow]) -> None:
-        """The calls that were finished."""
-        for row in calls:
-            self._failed.setdefault(row.firing, deque()).append(row)
+        """Call nothing; take what it has caused, and what failed fails again."""
+        self.finished.replay(firing)
 
     def note(self, entry: InputEntry) -> None:
         """Nothing is written."""

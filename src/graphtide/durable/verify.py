@@ -90,6 +90,10 @@ def _rows(journal: Journal, report: StoreReport, sound: dict[int, int]) -> None:
             broken, reached = False, True  # a snapshot stands for all before it
         if reached and not broken:
             report.good = row.number
+    for damaged in (at for at, call in journal.every_call() if call is None):
+        report.problems.append(f"{journal.path}: a call of row {damaged} is damaged")
+        if damaged > max(sound, default=0):
+            report.good = min(report.good, damaged - 1)
     report.good = max([report.good, *sound], default=0)
 
 

@@ -77,6 +77,9 @@ class QueryCursor(Protocol):
     def ack(self, delta: Delta | int | None = None) -> None:
         """Acknowledge everything up to a delta, or to its `seq`; by default all that was read."""
 
+    def release(self) -> None:
+        """Forget where the consumer is."""
+
 
 class DroppedToken(NamedTuple):
     """A partial match of a pattern that was dropped: its begin, values, when and why."""

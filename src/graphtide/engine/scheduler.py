@@ -151,6 +151,8 @@ class Scheduler:
         self.recorder: InputRecorder | None = None
         self.calling = False
         self._recorded = 0
+        self._called: int | None = None
+        """While a function of CALL runs whose input is recorded: how deep it was called."""
         self.clock = 0
         self.depth = 0
         self.cascade = 0
@@ -280,7 +282,12 @@ class Scheduler:
 
     @property
     def recording(self) -> InputRecorder | None:
-        """The recorder, if what comes now is input and does not follow from other input."""
+        """The recorder, if what comes now is input and does not follow from other input.
+
+        What a function of CALL does is input, too: the recorder keeps it with the call.
+        """
+        if self._called is not None:
+            return self.recorder if self._recorded == self._called else None
         return None if self.running or self._recorded else self.recorder
 
     def recorded(self, kind: str, *what: object) -> AbstractContextManager[None]:
@@ -322,8 +329,12 @@ class Scheduler:
         with self.user_code():
             if self.recorder is None:
                 function()
-            else:
+                return
+            before, self._called = self._called, self._recorded
+            try:
                 self.recorder.call(firing, function)
+            finally:
+                self._called = before
 
     def accept(self) -> None:
         """Input comes: it may be refused, and what is buffered comes before it."""
@@ -331,11 +342,12 @@ class Scheduler:
         self.drain()
 
     def check_input(self) -> None:
-        """Refuse input inside a cascade that is recorded: it could not be replayed at its place."""
-        if self.calling and self.recorder is not None and (self.running or self._recorded):
+        """Refuse input of a callback inside a cascade: it could not be replayed at its place."""
+        inside = self.running or self._recorded
+        if self.calling and self.recorder is not None and inside and self._called is None:
             raise GraphtideError(
-                "a function or callback cannot change a durable graph while rules or windows run",
-                hint="use INSERT, DELETE or EMIT in the rule, or make the change after the call",
+                "a callback cannot change a durable graph while rules or windows run",
+                hint="use INSERT, DELETE, EMIT or CALL in a rule, or make the change afterwards",
             )
 
     # --- events ---

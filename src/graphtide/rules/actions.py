@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -311,6 +312,29 @@ def takes_id(function: Callable[..., object]) -> bool:
         return "firing_id" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # a function of C without a signature
         return False
+
+
+def takes_graph(function: Callable[..., object]) -> bool:
+    """Whether a function has a keyword parameter `graph`.
+
+    >>> takes_graph(lambda who, *, graph: None), takes_graph(lambda graph: None)
+    (True, False)
+    """
+    try:
+        found = inspect.signature(function).parameters.get("graph")
+    except (TypeError, ValueError):
+        return False
+    return found is not None and found.kind is found.KEYWORD_ONLY
+
+
+def given_graph(
+    functions: Mapping[str, Callable[..., object]], graph: object
+) -> dict[str, Callable[..., object]]:
+    """The functions, in which those that take a graph have it."""
+    return {
+        name: partial(function, graph=graph) if takes_graph(function) else function
+        for name, function in functions.items()
+    }
 
 
 def failed(firing: Firing, problem: Exception) -> ActionError:

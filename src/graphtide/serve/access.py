@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from graphtide.serve.host import Host
+    from graphtide.serve.metrics import ServerMetrics
 
 Role = Literal["read", "write", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -123,14 +123,14 @@ class Gate:
     def __init__(
         self,
         app: ASGIApp,
-        host: Host,
+        metrics: ServerMetrics,
         *,
         tokens: Mapping[str, Role],
         origins: frozenset[str],
         local: bool,
     ) -> None:
         self._app = app
-        self._host = host
+        self._metrics = metrics
         self._tokens = {token.encode(): role for token, role in tokens.items()}
         self._origins = origins
         self._local = local
@@ -163,7 +163,7 @@ class Gate:
             await self._refuse(bug, status, scope, receive, noting)
         finally:
             seconds = time.perf_counter() - began
-            self._host.metrics.count_request(scope.get("method", "WEBSOCKET"), status, seconds)
+            self._metrics.count_request(scope.get("method", "WEBSOCKET"), status, seconds)
             self._log(scope, status, seconds)
 
     async def _refuse(

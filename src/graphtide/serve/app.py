@@ -15,7 +15,9 @@ from starlette.routing import Mount
 from graphtide import __version__
 from graphtide.errors import GraphtideError
 from graphtide.serve import access, changes, graph_store, http, openapi, protocol
+from graphtide.serve.metrics import ServerMetrics
 from graphtide.serve.page import api as page
+from graphtide.serve.page.data import PageData
 from graphtide.serve.subscriptions import routes as subscription_routes
 from graphtide.serve.subscriptions.hub import SubscriptionHub
 
@@ -36,7 +38,11 @@ def create_app(
 
     With `local`, requests must name this machine as their host. Pages of `origins` may use it too.
     """
-    hub = SubscriptionHub(host)
+    hub, ended = SubscriptionHub(host), asyncio.Event()
+
+    async def say_goodbye() -> None:
+        ended.set()
+        await hub.stop()
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -47,22 +53,57 @@ def create_app(
             await hub.stop()
             await asyncio.to_thread(host.close)
 
-    gate = Middleware(access.Gate, host=host, tokens=tokens or {}, origins=origins, local=local)
     app = Starlette(
-        routes=routes(host, hub),
+        routes=[*routes(host, hub), *page_routes(PageData(host.graph), host.call, ended)],
         lifespan=lifespan,
-        middleware=[gate],
+        middleware=[
+            Middleware(
+                access.Gate,
+                metrics=host.metrics,
+                tokens=tokens or {},
+                origins=origins,
+                local=local,
+            )
+        ],
         exception_handlers={GraphtideError: _refused, HTTPException: _not_routed},
     )
     app.state.hub = hub
-    app.state.page_ended = host.state[page.ENDED]
+    app.state.say_goodbye = say_goodbye
     return app
 
 
+def create_page_app(source: page.PageSource) -> Starlette:
+    """The ASGI application of a page alone, for this machine: there is no graph to ask."""
+    ended = asyncio.Event()
+
+    async def say_goodbye() -> None:
+        ended.set()
+
+    gate = Middleware(
+        access.Gate, metrics=ServerMetrics(), tokens={}, origins=frozenset(), local=True
+    )
+    app = Starlette(
+        routes=page_routes(source, asyncio.to_thread, ended),
+        middleware=[gate],
+        exception_handlers={GraphtideError: _refused, HTTPException: _not_routed},
+    )
+    app.state.say_goodbye = say_goodbye
+    return app
+
+
+def page_routes(
+    source: page.PageSource, call: page.Call, ended: asyncio.Event
+) -> list[http.BaseRoute]:
+    """The routes of the page; its files come last, because they take every other path."""
+    return [*page.routes(source, call, ended), Mount("/", page.files(), name="page")]
+
+
 def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
-    """All routes; the page comes last, because it takes every other path."""
+    """The routes for programs."""
 
     async def healthz(_: http.Request) -> http.Response:
+        if host.behind is not None:
+            return PlainTextResponse(f"the store can no longer be followed: {host.behind}\n", 503)
         return PlainTextResponse("ok\n")
 
     async def version(_: http.Request) -> http.Response:
@@ -79,7 +120,7 @@ def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
         access.require(request.scope, "admin")
         return http.json_response({"snapshot": await host.call(host.graph.checkpoint)})
 
-    found: list[http.BaseRoute] = [
+    return [
         *protocol.routes(host),
         *graph_store.routes(host),
         *subscription_routes.routes(host, hub),
@@ -90,9 +131,6 @@ def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
         http.Route("/openapi.json", description),
         http.Route("/checkpoint", checkpoint, methods=["POST"]),
     ]
-    found += page.routes(host)
-    found.append(Mount("/", page.files(), name="page"))
-    return found
 
 
 async def _refused(_: http.Request, error: Exception) -> http.Response:

@@ -6,10 +6,11 @@ A live graph has one lock and its calls may take long, so none of them runs on t
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
 from graphtide.errors import GraphtideError
 from graphtide.serve.metrics import ServerMetrics
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+LOG: Final = logging.getLogger("graphtide.serve")
 THREADS: Final = 8
 """Calls of the graph that run or wait for its lock at the same time; others wait in a queue."""
 
@@ -70,10 +72,7 @@ class Written(NamedTuple, Generic[T]):
 
 
 class Host:
-    """A live graph behind a server.
-
-    `state` is for routes that keep something for the lifetime of the server.
-    """
+    """A live graph behind a server."""
 
     def __init__(
         self,
@@ -84,11 +83,14 @@ class Host:
     ) -> None:
         self.graph: Final = graph
         self.settings: Final = settings or ServerSettings()
-        self.state: Final[dict[str, Any]] = {}
         self.metrics: Final = ServerMetrics()
         self.changed: Final = asyncio.Event()
         """Set on the event loop after each change that came through the server."""
         self.durable: Final = is_durable(graph)
+        self.read_only: Final = self.durable and graph.store.read_only
+        """Whether another process writes to the store; the server then follows it."""
+        self.behind: str | None = None
+        """Why the store can no longer be followed, if so."""
         self._closing: list[Callable[[], object]] = []
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="graphtide-serve")
 
@@ -124,6 +126,19 @@ class Host:
         written = await self.call(change)
         self.changed.set()
         return written
+
+    async def follow(self) -> None:
+        """Take in what the writer of the store has written since, if this is a reader.
+
+        What cannot be taken in ends this: the answers stay as they were, and `behind` says so.
+        """
+        if not self.read_only or self.behind is not None:
+            return
+        try:
+            await self.call(self.graph.follow)
+        except GraphtideError as error:
+            self.behind = error.message
+            LOG.warning("the store can no longer be followed: %s", error)
 
     def at_close(self, function: Callable[[], object]) -> None:
         """Call a function when the server ends."""

@@ -73,13 +73,12 @@ class GuardedProtocol(H11Protocol):
 
 
 class GraphServer(uvicorn.Server):
-    """uvicorn, which says goodbye to subscribers before it waits for connections to end."""
+    """uvicorn, which says goodbye to readers of streams before it waits for connections to end."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: no new requests, goodbye to subscribers, the end of running requests."""
         app: Any = self.config.app
-        app.state.page_ended.set()
-        await app.state.hub.stop()
+        await app.state.say_goodbye()
         await super().shutdown(sockets)
 
     @contextmanager

@@ -220,7 +220,7 @@ def read_output(
         from graphtide.spark.session import storage_settings  # noqa: PLC0415 - only with Spark
 
         where = Location.of(out, storage_settings(spark))
-    schema = _schema(where, query)
+    schema = schema_of(where, query)
     files = [where / file for file in committed_files(where, query)]
     if spark is not None:
         return _as_dataframe(spark, files, schema)
@@ -257,8 +257,8 @@ def read_table(file: Location, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _schema(out: Location, name: str) -> pa.Schema:
-    """The columns of a query, as the owner of the output noted them."""
+def schema_of(out: Location, name: str) -> pa.Schema:
+    """The columns of what a run writes: a query, a pattern, firings or rejected rows."""
     if name == QUARANTINE_NAME:
         return REJECTED
     if name == FIRINGS_NAME:

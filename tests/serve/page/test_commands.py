@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import httpx
 import pytest
+from support.commands import ended, start
 
 import graphtide as gt
 from graphtide.cli.session import Session
@@ -22,26 +21,6 @@ RUN = (
     "run", str(EXAMPLES / "doors.tide"), "--engine", "process",
     "--changes", str(EXAMPLES / "doors.rdfp"), "--json",
 )  # fmt: skip
-
-
-def start(*words):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "graphtide.cli.main", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    for line in process.stderr:
-        if found := re.search(r"http://\S+", line):
-            return process, found[0]
-    raise AssertionError(process.stdout.read())
-
-
-def ended(process):
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
-    return process.returncode, output
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import asyncio
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -18,15 +18,15 @@ from starlette.staticfiles import StaticFiles
 
 from graphtide.errors import GraphtideError
 from graphtide.serve import access
-from graphtide.serve.page.data import NotFoundError, PageData, error_json
+from graphtide.serve.page.data import NotFoundError, error_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from graphtide.serve.host import Host
+    Call = Callable[..., Awaitable[Any]]
 
 FOLDER: Final = Path(__file__).parent / "files"
 
@@ -53,15 +53,26 @@ MAX_BODY: Final = 1_000_000
 MAX_VIEWERS: Final = 500
 """Streams of events that are open at the same time."""
 
-ENDED: Final = "page ended"
-"""The name of the event, in the state of the host, that ends all streams of the page."""
+
+class PageSource(Protocol):
+    """What the page shows: a live graph (`PageData`), or a run on Spark (`RunData`)."""
+
+    def answer(
+        self,
+        method: str,
+        path: Sequence[str],
+        params: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - JSON
+        """The answer to a request: its path is what follows `/api/`, part by part."""
 
 
-def routes(host: Host) -> list[BaseRoute]:
-    """The routes of the API of the page."""
-    data = PageData(host.graph)
-    ended: asyncio.Event = host.state.setdefault(ENDED, asyncio.Event())
-    viewers = Viewers(host, data, ended)
+def routes(source: PageSource, call: Call, ended: asyncio.Event) -> list[BaseRoute]:
+    """The routes of the API of the page.
+
+    `call` asks the source in a thread; `ended` ends all streams of the page.
+    """
+    viewers = Viewers(source, call, ended)
 
     async def api(request: Request) -> Response:
         path, params = _parts(request), dict(request.query_params)
@@ -72,7 +83,7 @@ def routes(host: Host) -> list[BaseRoute]:
             if request.method == "GET" and path[-1:] == ["events"]:
                 return await viewers.follow(path[:-1], params)
             body = await _body(request)
-            return JSONResponse(await host.call(data.answer, request.method, path, params, body))
+            return JSONResponse(await call(source.answer, request.method, path, params, body))
         except GraphtideError as error:
             status = 404 if isinstance(error, NotFoundError) else 400
             return JSONResponse({"error": error_json(error)}, status)
@@ -123,9 +134,9 @@ async def _body(request: Request) -> dict[str, Any]:
 class Viewers:
     """The open streams of events. Those who look at the same thing share its answers."""
 
-    def __init__(self, host: Host, data: PageData, ended: asyncio.Event) -> None:
-        self._host = host
-        self._data = data
+    def __init__(self, source: PageSource, call: Call, ended: asyncio.Event) -> None:
+        self._source = source
+        self._call = call
         self._ended = ended
         self._open = 0
         self._shared: dict[str, tuple[float, asyncio.Task[str]]] = {}
@@ -175,7 +186,7 @@ class Viewers:
         return await asyncio.shield(known[1])
 
     async def _asked(self, path: list[str], params: dict[str, str]) -> str:
-        return json.dumps(await self._host.call(self._data.answer, "GET", path, params))
+        return json.dumps(await self._call(self._source.answer, "GET", path, params))
 
 
 async def _is_set(event: asyncio.Event, seconds: float) -> bool:

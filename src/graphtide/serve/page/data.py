@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections import OrderedDict, deque
+from secrets import token_hex
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -246,6 +247,8 @@ class PageData:
                 )
             if name is not None and (not isinstance(name, str) or name in known):
                 raise GraphtideError(f"{name!r} is not a free name", hint="choose another one")
+            if name is None and is_reader(self.graph):  # the writer gives names, too
+                name = f"asked-{token_hex(4)}"
             query = self.graph.watch(text, name=name)
             self._own.add(query.name)
             return {"name": query.name}
@@ -283,6 +286,14 @@ class PageData:
         given = _object(bindings, "bindings")
         row = {column: parse.parse_value(str(text), query.text) for column, text in given.items()}
         return json.loads(query.why_not(row).json())
+
+
+def is_reader(graph: LiveGraph) -> bool:
+    """Whether another process writes to the store of a graph."""
+    try:
+        return graph.store.read_only
+    except GraphtideError:
+        return False
 
 
 def plan(query: Query) -> dict[str, Any]:

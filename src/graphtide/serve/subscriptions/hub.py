@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 PREFIX: Final = "subscription-"
 """Of the names of queries that subscribers asked for."""
 
+READER_PREFIX: Final = "reader-"
+"""The same beside the process that writes, which may register the others."""
+
 LOG: Final = logging.getLogger("graphtide.serve")
 POLL_SECONDS: Final = 0.1
 """How often the graph is looked at, for changes that did not come through the server."""
@@ -85,6 +88,8 @@ class SubscriptionHub:
     def _restored(self) -> list[tuple[Query, bool]]:
         """The queries of subscribers from before a restart, and whether one has a cursor."""
         graph, named = self._host.graph, set[str]()
+        if self._host.read_only:
+            return []  # they are subscribers of the process that writes
         if self._host.durable:
             named = {query for query, _ in graph.store.store.journal.cursors()}
         found = [query for query in graph.queries if query.name.startswith(PREFIX)]
@@ -110,6 +115,7 @@ class SubscriptionHub:
             except TimeoutError:
                 pass
             self._host.changed.clear()
+            await self._host.follow()
             await self._round()
             now = time.monotonic()
             if now - beat >= self._host.settings.heartbeat_seconds:
@@ -166,8 +172,9 @@ class SubscriptionHub:
         cursor = http.text_field(body, "cursor")
         if (text is None) == (name is None):
             raise http.HttpProblem(400, 'give either "query" or "name"')
-        if cursor is not None and not (self._host.durable and _CURSOR.fullmatch(cursor)):
-            hint = "letters, digits, - and _, on a server with --store"
+        keeps = self._host.durable and not self._host.read_only
+        if cursor is not None and not (keeps and _CURSOR.fullmatch(cursor)):
+            hint = "letters, digits, - and _, on a server with --store that is not --read-only"
             raise http.HttpProblem(400, "there cannot be a cursor of this name", hint=hint)
         self._check_number(client)
         if text is not None and len(text) > MAX_TEXT:
@@ -193,7 +200,8 @@ class SubscriptionHub:
 
     def _watch(self, channel_id: str, text: str | None, name: str | None) -> Query:
         if text is not None:
-            return self._host.graph.watch(text, name=PREFIX + channel_id)
+            prefix = READER_PREFIX if self._host.read_only else PREFIX
+            return self._host.graph.watch(text, name=prefix + channel_id)
         found = self._host.queries().get(name or "")
         if found is None:
             raise http.HttpProblem(404, "there is no query of that name")
@@ -233,10 +241,17 @@ class SubscriptionHub:
                 raise http.HttpProblem(404, "there is no such subscription", hint="subscribe again")
             self._check_number(client)
             cursor = token.removeprefix("c~") if token.startswith("c~") else None
+            if cursor is not None and not await self._host.call(
+                self._has_cursor, channel.query.name, cursor
+            ):
+                raise http.HttpProblem(404, "this subscription has ended", hint="subscribe again")
             return await self._made(subscription_id, channel, client, cursor)
 
+    def _has_cursor(self, query: str, name: str) -> bool:
+        return (query, name) in self._host.graph.store.store.journal.cursors()
+
     async def end(self, subscription: ClientSubscription) -> None:
-        """End a subscription, and its query, if no other subscription needs it."""
+        """End a subscription with its cursor, and its query if no other subscription needs it."""
         channel = subscription.channel
         async with self._changing:
             if self._subscriptions.pop(subscription.id, None) is None:
@@ -244,6 +259,8 @@ class SubscriptionHub:
             self._host.metrics.subscriptions = len(self._subscriptions)
             for reader in list(subscription.readers):
                 reader.end("ended")
+            if subscription.cursor is not None:
+                await self._host.call(subscription.cursor.release)
             if any(each.channel is channel for each in self._subscriptions.values()):
                 return
             self._channels.pop(channel.id, None)

@@ -20,7 +20,7 @@ from graphtide.functions.templates import fill_template
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.rules.actions import ActionRow, takes_id
+from graphtide.rules.actions import ActionRow, takes_graph, takes_id
 from graphtide.rules.temporal import Span
 from graphtide.spark.output import FIRINGS
 from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_term, event_time
@@ -134,6 +134,12 @@ def check_functions(spec: ProgramSpec, functions: Mapping[str, object]) -> None:
                     f"the rule {rule.name} calls {action.function}, which was not given",
                     hint=f"run(…, functions={{…}}): {near}",
                 )
+    for name, function in functions.items():
+        if callable(function) and takes_graph(function):
+            raise GraphtideError(
+                f"{name} takes a graph, and on Spark there is none to give",
+                hint="use INSERT, DELETE or EMIT in the rule",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from graphtide.spark.driver.run import StreamJob
     from graphtide.spark.driver.sink import Sink
     from graphtide.spark.driver.status import BatchStatus
+    from graphtide.spark.load import PartitionLoad
 
     Found = Mapping[str, Mapping[str, int]]
 
@@ -64,6 +65,10 @@ class DividingJob:
             self._divide(self._found)
             self._found = {}
             self.current = self._begin()
+
+    def loads(self) -> Mapping[tuple[str, int], PartitionLoad]:
+        """What each partition of each stage did last."""
+        return self.current.loads()
 
     def _look(self) -> None:
         """Look for hubs, if enough quads are new; if there are any, let the stream end."""

@@ -182,7 +182,8 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
         raise GraphtideError(
             'hubs="auto" is for runs over change logs: the stream begins again with the hubs, and '
             "a DataFrame cannot be told where to go on",
-            hint="name the hubs; find_hubs finds those of a bounded DataFrame",
+            hint="name the hubs: the log and the metric graphtide_hub_share of a run without them "
+            "say which; stop it, and `graphtide rescale CHECKPOINT --hub TERM` divides them",
         )
     if options.partitions < 1:
         raise GraphtideError(f"--partitions {options.partitions}: at least one partition is needed")

@@ -48,13 +48,16 @@ from graphtide.spark.stages.prune import plain_changes
 from graphtide.spark.stages.unpack import check_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from graphtide.spark.job import JobSpec
+    from graphtide.spark.load import PartitionLoad
     from graphtide.spark.partition.program import ProgramSpec
+
+    Loads = Mapping[tuple[str, int], PartitionLoad]
 
 log = getLogger(__name__)
 
@@ -315,6 +318,9 @@ class SparkJob(Protocol):
     def statuses(self, until: Callable[[], bool] = ...) -> Iterator[BatchStatus]:
         """The status of each micro-batch, until the run ends; raises what it fails with."""
 
+    def loads(self) -> Loads:
+        """What each partition of each stage did last."""
+
     def stop(self) -> None:
         """Stop after the current micro-batch."""
 
@@ -406,6 +412,10 @@ class StreamJob:
         self.query = self._start()
         return True
 
+    def loads(self) -> Loads:
+        """What each partition of each stage did last."""
+        return self.counts.loads()
+
     @property
     def job(self) -> JobSpec:
         """What the stream computes."""
@@ -450,6 +460,10 @@ class BoundedJob:
     def statuses(self, until: Callable[[], bool] = lambda: False) -> Iterator[BatchStatus]:  # noqa: ARG002 - as of a stream
         """Nothing is left to follow."""
         return iter(())
+
+    def loads(self) -> Loads:
+        """Nothing is counted."""
+        return {}
 
     def stop(self) -> None:
         """Nothing is left to stop."""

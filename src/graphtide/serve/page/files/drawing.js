@@ -114,7 +114,7 @@ export function draw(drawing, label, { onNode, placed = place(drawing) } = {}) {
 }
 
 /** Rows per second over the last minute: added above the line, removed below it. */
-export function sparkline(added, removed) {
+export function sparkline(added, removed, during = "in the last minute") {
   const [width, half] = [120, 13];
   const most = Math.max(1, ...added, ...removed);
   const scale = (value) => (value ? Math.max(1.5, (Math.sqrt(value) / Math.sqrt(most)) * half) : 0);
@@ -122,7 +122,7 @@ export function sparkline(added, removed) {
   const bars = (values, name, up) => values.map((value, at) => value ? s("rect", {
     class: name, x: at * step, width: Math.max(step - 0.5, 1), y: up ? half - scale(value) : half, height: scale(value),
   }) : null).filter(Boolean);
-  const text = `in the last minute ${number(sum(added))} added, ${number(sum(removed))} removed`;
+  const text = `${during} ${number(sum(added))} added, ${number(sum(removed))} removed`;
   return s("svg", { class: "spark", viewBox: `0 0 ${width} ${2 * half}`, width, height: 2 * half, role: "img", "aria-label": text },
     s("title", null, text), s("line", { x1: 0, x2: width, y1: half, y2: half }), ...bars(added, "plus", true), ...bars(removed, "minus", false));
 }

@@ -10,6 +10,7 @@ import { pattern } from "./views/pattern.js";
 import { query } from "./views/query.js";
 import { repairs } from "./views/repairs.js";
 import { rule } from "./views/rule.js";
+import { run } from "./views/run.js";
 
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const api = new Api();
@@ -78,6 +79,11 @@ document.addEventListener("keydown", (event) => {
 
 const listeners = new Set();
 let last = null;
+setTimeout(() => {
+  if (last !== null || !byId("banner").hidden) return;
+  byId("banner").hidden = false;
+  byId("banner").textContent = "Waiting for the graph. The first time, the engine is compiled: that takes up to a minute.";
+}, 3000);
 
 /** Call back with the overview now and whenever it changes. */
 function onOverview(callback) {
@@ -92,7 +98,10 @@ const bar = timeBar(byId("time"), api, () => {
 });
 
 function drawNumbers(found) {
-  const pairs = [["time", number(found.clock)], ["transactions", number(found.tx)], ["quads", number(found.quads)],
+  const { run: spark } = found;
+  const pairs = spark ? [["micro-batch", spark.batch === null ? "–" : number(spark.batch)], ["time", number(found.clock)],
+    ["changes read", number(spark.rows)], ["changes/s", number(spark.rows_per_s)], ["state", bytes(spark.state_bytes)], ["rejected", number(spark.rejected)]]
+    : [["time", number(found.clock)], ["transactions", number(found.tx)], ["quads", number(found.quads)],
     ["changes/s", number(found.changes_per_second)], ["memory", bytes(found.memory_bytes)]];
   byId("numbers").replaceChildren(...pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
 }
@@ -101,17 +110,20 @@ let endOverview = () => {};
 function followOverview() {
   endOverview();
   endOverview = api.follow("overview", (found) => {
+    if (last === null && connected) byId("banner").hidden = true;
     last = found;
     listed = found.queries;
     drawNumbers(found);
     drawList();
     bar(found);
     byId("to-repairs").hidden = !found.repairs;
+    byId("to-run").hidden = !found.run; // a run on Spark shows its output, and cannot be asked
+    byId("to-ask").hidden = Boolean(found.run);
     listeners.forEach((callback) => callback(found));
   });
 }
 
 followOverview();
 const show = route(byId("main"), {
-  "": (root) => overview(root, onOverview), query, pattern, rule, ask, repairs,
+  "": (root) => overview(root, onOverview), query, pattern, rule, ask, repairs, run,
 }, api);

@@ -9,21 +9,22 @@ const UNITS = { query: "rows", window: "rows", pattern: "matches", rule: "firing
 export function overview(root, onOverview) {
   const list = h("div", { class: "cards" });
   root.append(h("h1", null, "What is watched"), list);
-  return onOverview(({ queries }) => {
+  return onOverview(({ queries, run }) => {
+    const during = run ? "in the last micro-batches" : undefined;
     const held = document.activeElement?.dataset?.card;
-    list.replaceChildren(...(queries.length ? queries.map(card) : [empty("No query is registered. Ask one.")]));
+    list.replaceChildren(...(queries.length ? queries.map((each) => card(each, during)) : [empty("No query is registered. Ask one.")]));
     if (held) [...list.children].find((each) => each.dataset.card === held)?.focus();
   });
 }
 
-function card(each) {
+function card(each, during) {
   const href = link(each.kind === "window" ? "query" : each.kind, each.name);
   const made = h("a", { class: `card ${each.kind}`, href },
     h("div", { class: "title" }, h("h2", null, each.name), h("span", { class: "kind" }, each.kind)),
     h("div", { class: "figures" },
       h("span", { class: "big" }, number(each.rows)), h("span", { class: "unit" }, UNITS[each.kind]),
       each.tokens === undefined ? null : h("span", { class: "unit" }, `${number(each.tokens)} tokens`),
-      each.added ? sparkline(each.added, each.removed) : null),
+      each.added ? sparkline(each.added, each.removed, during) : null),
     lastOf(each));
   made.dataset.card = href;
   return made;

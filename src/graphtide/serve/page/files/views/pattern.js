@@ -23,7 +23,7 @@ export function pattern(root, api, name) {
   let picture = null;
   const dots = new Map();
   return api.follow(path("patterns", name), (found) => {
-    figure.textContent = `${count(found.matched, "match").replace("matchs", "matches")} · ${count(found.token_count, "token")} · time ${number(found.clock)}`;
+    figure.textContent = [count(found.matched, "match").replace("matchs", "matches"), found.tokens && count(found.token_count, "token"), `time ${number(found.clock)}`].filter(Boolean).join(" · ");
     if (placed === null) {
       placed = place(found);
       const drawn = draw(found, `The automaton of ${name}`, { placed });
@@ -31,8 +31,9 @@ export function pattern(root, api, name) {
       stage.replaceChildren(drawn);
       facts.replaceChildren(...found.facts.map((fact) => h("li", null, fact)));
     }
-    moveDots(picture, placed, dots, found);
-    tokens.replaceChildren(...(found.tokens.length ? found.tokens.map((token) => tokenLine(token, found.clock))
+    if (found.tokens) moveDots(picture, placed, dots, found);
+    tokens.replaceChildren(...(!found.tokens ? [h("tr", null, h("td", { colspan: 4 }, empty("On Spark, tokens are in the partitions.")))]
+      : found.tokens.length ? found.tokens.map((token) => tokenLine(token, found.clock))
       : [h("tr", null, h("td", { colspan: 4 }, empty("No token: nothing has begun.")))]));
     matches.replaceChildren(...(found.matches.length ? found.matches.map((match) =>
       h("li", { class: "delta" }, h("p", { class: "when" }, match.start === match.time ? `time ${number(match.time)}` : `time ${number(match.start)} to ${number(match.time)}`), rowLine(match.row)))

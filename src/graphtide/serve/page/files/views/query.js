@@ -24,28 +24,30 @@ export function query(root, api, name) {
   root.append(h("div", { class: "heading" }, h("h1", null, name), figure, close), text,
     h("div", { class: "two" }, answer, h("section", null, h("h2", null, "Deltas"), feed)), reasons, plan);
 
-  let table = null;
-  let seen = -1;
+  let table = null; // of a run on Spark there is none: its answer is in the partitions
+  let seen = null;
   const endQuery = api.follow(at(), (found) => {
-    figure.textContent = `${count(found.rows, "row")} · ${found.kind} · ${found.strategy}`;
-    if (table === null) {
+    figure.textContent = [count(found.rows, "row"), found.kind, found.strategy].filter(Boolean).join(" · ");
+    if (seen === null) {
       close.hidden = !found.own;
       text.append(h("pre", { class: "code" }, ...highlighted(found.text)));
-      table = new Table(found.columns, (offset, limit) => load(api, at, offset, limit), (row) => whyPanel(reasons, api, name, row));
-      answer.append(h("h2", null, "Answer"), table.root, h("p", { class: "hint" }, "Choose a row to see why it is here."),
-        whyNotForm(found.columns, (bindings) => whyPanel(reasons, api, name, null, bindings)));
+      if (found.columns !== null) {
+        table = new Table(found.columns, (offset, limit) => load(api, at, offset, limit), (row) => whyPanel(reasons, api, name, row));
+        answer.append(h("h2", null, "Answer"), table.root, h("p", { class: "hint" }, "Choose a row to see why it is here."),
+          whyNotForm(found.columns, (bindings) => whyPanel(reasons, api, name, null, bindings)));
+      } else answer.parentElement.classList.remove("two");
       seen = Math.max(-1, ...found.deltas.map((delta) => delta.seq));
       found.deltas.slice().reverse().forEach((delta) => addDelta(feed, delta, false));
-      table.refresh(found.rows);
+      table?.refresh(found.rows);
       if (!found.deltas.length) feed.append(h("li", { class: "empty" }, "Nothing has changed yet."));
       return;
     }
     const fresh = found.deltas.filter((delta) => delta.seq > seen).reverse();
-    if (!fresh.length && table.total === found.rows) return;
+    if (!fresh.length && (table === null || table.total === found.rows)) return;
     seen = Math.max(seen, ...fresh.map((delta) => delta.seq));
     fresh.forEach((delta) => addDelta(feed, delta, true));
     const moved = fresh.flatMap((delta) => delta.rows);
-    table.refresh(found.rows, moved.filter((m) => m.diff > 0).map((m) => m.row), moved.filter((m) => m.diff < 0).map((m) => m.row));
+    table?.refresh(found.rows, moved.filter((m) => m.diff > 0).map((m) => m.row), moved.filter((m) => m.diff < 0).map((m) => m.row));
   }, (error) => root.replaceChildren(problem(error)));
   const endPlan = api.follow(at("plan"), (found) => drawPlan(plan, name, found), () => plan.replaceChildren());
   return () => {
@@ -74,6 +76,10 @@ function addDelta(feed, delta, fresh) {
 function drawPlan(root, name, found) {
   const held = root.querySelector(".drawing");
   const [left, top] = held ? [held.scrollLeft, held.scrollTop] : [0, 0];
+  if (found.strategy === undefined) { // on Spark
+    root.replaceChildren(h("h2", null, "How it is divided among partitions"), h("pre", { class: "code" }, found.text));
+    return;
+  }
   const stores = found.stored ? `; it stores ${count(found.stored, "row")} in ${bytes(found.bytes)}` : "";
   root.replaceChildren(h("h2", null, "Plan"),
     h("p", { class: "hint" }, `Strategy ${found.strategy}${stores}. ${found.why ? `Why: ${found.why}.` : ""}`),

@@ -21,7 +21,7 @@ export function rule(root, api, name) {
     line.replaceChildren(timeLine(found.firings.slice(0, SHOWN), found.clock, name));
     list.replaceChildren(...found.firings.map((firing) => h("li", { class: seen !== null && firing.number > seen ? "delta fresh" : "delta" },
       h("p", { class: "when" }, `time ${number(firing.time)} · firing ${number(firing.number)}`), rowLine(firing.row),
-      h("details", { class: "text" }, h("summary", null, "Why"), h("pre", { class: "code" }, firing.why)))));
+      firing.why ? h("details", { class: "text" }, h("summary", null, "Why"), h("pre", { class: "code" }, firing.why)) : null)));
     seen = newest;
   }, (error) => root.replaceChildren(problem(error)));
 }

@@ -1,0 +1,31 @@
+"""Commands that show a page: start one, and end it with Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+
+def start(*words):
+    """A command, and the address of the page that it opens."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "graphtide.cli.main", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    for line in process.stderr:
+        if found := re.search(r"http://\S+", line):
+            return process, found[0]
+    raise AssertionError(process.stdout.read())
+
+
+def ended(process):
+    """The exit code of a command after Ctrl-C, and what it printed."""
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    return process.returncode, output
