@@ -77,6 +77,13 @@ def test_the_peer_lets_old_triples_go():
     assert figures.matches == answer(task, 11_500) == 500
 
 
+@pytest.mark.parametrize("window", [100, 500])
+def test_the_peer_gets_batches_that_are_longer_than_the_window(window):
+    task = replace(SLIDING, window=window)
+    figures = pyoxigraph(task)
+    assert figures.matches == answer(task, task.before + figures.triples) == window // 10
+
+
 def test_a_wrong_number_of_matches_is_reported():
     with pytest.raises(GraphtideError, match="7 matches, but incremental evaluation finds 50"):
         check_matches(SLIDING, 1_000, 7)

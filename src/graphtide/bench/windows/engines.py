@@ -234,9 +234,12 @@ class StoreWindow:
             self._store.bulk_load(relevant.lines(), format=RdfFormat.N_TRIPLES)
 
     def push(self, batch: StreamSlice, figures: WindowFigures) -> WindowFigures:
-        """Add a batch, remove expired triples, evaluate, and add up the time it takes."""
-        relevant = self._pruned(batch)
+        """Add a batch, remove expired triples, evaluate, and add up the time it takes.
+
+        Of a batch that is longer than the window, the first triples have left before it ends.
+        """
         begin = int(self._task.shape.begin(batch.times[-1:])[0])
+        relevant = self._pruned(batch.part(batch.times >= begin))
         added, removed = _parsed(relevant), self._expired(begin)
         self._content.append(relevant)
         start = perf_counter()
