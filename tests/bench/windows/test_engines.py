@@ -36,6 +36,7 @@ def small(monkeypatch):
     """Few evaluations, and streams of one block that is made once."""
     monkeypatch.setattr(engines, "_blocks", lambda task, _: iter([first_block(task.data)]))
     monkeypatch.setattr(engines, "MAX_EVALUATIONS", 4)
+    monkeypatch.setattr(engines, "MAX_EVENTS", 6)
     monkeypatch.setattr(engines, "MAX_SINGLE_TRIPLES", 50)
 
 
