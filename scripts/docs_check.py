@@ -131,6 +131,10 @@ PLANS = (
     Plan("graphtide generate train", small="--size 1"),
     Plan("graphtide bench all", small="--quick --no-peers --jobs 'window, calls'"),
     Plan("graphtide bench train", small="--sizes 1 --rounds 2"),
+    Plan(
+        "graphtide bench train --sizes 1,4,16 --plot",
+        small="--sizes 1 --rounds 2 --queries RouteSensor",
+    ),
     Plan("graphtide bench windows", small="--quick"),
     Plan("graphtide bench rules", small="--events 3000 --sizes 100"),
     Plan("graphtide bench sequence", small="--events 20000"),
@@ -181,6 +185,7 @@ def _pairs(words: list[str]) -> Iterator[tuple[str, list[str]]]:
 RAIL = "http://www.semanticweb.org/ontologies/2015/trainbenchmark#"
 EX = "http://example.org/"
 READINGS = f"<{EX}readings>"
+HOT = '"31"^^<http://www.w3.org/2001/XMLSchema#integer>'
 FILES = {
     "route.rq": f"""PREFIX : <{RAIL}>
 SELECT ?route ?sensor {{ ?route :follows ?swP . ?swP :target ?sw . ?sw :monitoredBy ?sensor
@@ -206,7 +211,7 @@ REGISTER ISTREAM :hot AS SELECT ?room ?t
 FROM NAMED WINDOW :w ON :readings [RANGE PT10S STEP PT5S]
 WHERE { WINDOW :w { ?sensor :shows ?t } ?sensor :in ?room FILTER (?t > 30) }""",
     "rooms.ttl": f"<{EX}sensor1> <{EX}in> <{EX}kitchen> .",
-    "log.rdfp": f"H time 3 .\nTX .\nA <{EX}sensor1> <{EX}shows> 31 {READINGS} .\nTC .\n",
+    "log.rdfp": f"H time 3 .\nTX .\nA <{EX}sensor1> <{EX}shows> {HOT} {READINGS} .\nTC .\n",
     "events.trig": f"""@prefix prov: <http://www.w3.org/ns/prov#> .
 <{EX}e1> {{ <{EX}sensor1> <{EX}shows> 31 }}
 <{EX}e1> prov:generatedAtTime 3 .""",
