@@ -14,7 +14,7 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, fields
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal
 
 from graphtide.errors import DataLimitError, ExpressionError, GraphtideError, LimitError
 
@@ -145,12 +145,12 @@ class Allowance:
         self._end = inf if seconds is None else monotonic() + seconds
         self._left = inf if size is None else size
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Allowance:  # noqa: PYI034 - this one, or the one that it joins
         outer = _ACTIVE.get()
         # One whose time is over may be left behind by an interrupt: it is not joined.
-        joins = outer.work == self.work and outer.limits is self.limits
-        if not joins or outer.is_over():
-            self._token = _ACTIVE.set(self)
+        if outer.work == self.work and outer.limits is self.limits and not outer.is_over():
+            return outer
+        self._token = _ACTIVE.set(self)
         return self
 
     def __exit__(

@@ -250,9 +250,10 @@ def moment_of(
 ) -> Moment | None:
     """The graph around a transaction, given by its number; None if its changes are not at hand."""
     recent = host.recent
-    if recent is None or recent.applied is None or recent.generation != host.terms.generation:
+    applied, generation = recent or (None, 0)
+    if applied is None or generation != host.terms.generation:
         return None
-    piece, steps, first = recent.applied
+    piece, steps, first = applied
     if not first <= index < first + (len(piece[1]) if piece else 1):
         return None
     rows = host.store.effective(steps[0]) if piece else np.concatenate(steps)
@@ -343,10 +344,10 @@ class Explainer:
         self, row: dict[str, Term | None], *, every: bool, limit: int
     ) -> tree.Explanation | None:
         """Why a row was in the answer until the last closes, as DSTREAM puts it out; else None."""
-        recent = self._host.recent
-        if recent is None or recent.applied is None:
+        applied, _ = self._host.recent or (None, 0)
+        if applied is None:
             return None
-        piece, _, first = recent.applied
+        piece, _, first = applied
         for index in reversed(range(first, first + (len(piece[1]) if piece else 1))):
             with _bounded(self._host.limits):
                 moment = moment_of(self._host, index, self._windows)

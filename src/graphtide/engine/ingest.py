@@ -395,7 +395,7 @@ class WriteBuffer:
     [[0, 1, 2, 3, 4, 0]]
     """
 
-    __slots__ = ("_bytes", "_end", "_other", "_rows", "_times", "_txs", "waiting")
+    __slots__ = ("_bytes", "_end", "_other", "_other_bytes", "_rows", "_times", "_txs", "waiting")
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -404,6 +404,7 @@ class WriteBuffer:
         self._txs: list[int] = []
         self._make_room(MAX_BUFFERED)
         self._other: Ints = np.zeros((MAX_BUFFERED, 6), np.int32)
+        self._other_bytes = self._other.data.cast("B")
 
     def _make_room(self, rows: int) -> None:
         larger = np.zeros((rows, 6), np.int32)
@@ -440,15 +441,26 @@ class WriteBuffer:
         """The ids of the changes that wait."""
         yield self._rows[: self._end // 24, VALUES:]
 
-    def take(self) -> tuple[Ints, list[int], list[int]]:
-        """Empty the buffer: a batch of changes, with the times and numbers of its transactions.
+    def waiting_piece(self) -> tuple[Ints, list[int], list[int]]:
+        """What waits: a batch of changes, with the times and numbers of its transactions.
 
-        The batch is good until the buffer is emptied again.
+        The batch is good until the buffer is emptied twice.
         """
-        rows, self._rows, self._other = self._rows, self._other, self._rows
-        changes = rows[: self._end // 24]
-        times, txs = self._times, self._txs
-        self._bytes = self._rows.data.cast("B")
-        self._end = self.waiting = 0
+        return self._rows[: self._end // 24], self._times, self._txs
+
+    def holds(self, piece: Transactions) -> bool:
+        """Whether this piece is what waits, and the buffer was not emptied since."""
+        return piece[1] is self._times
+
+    def clear(self) -> None:
+        """Empty the buffer."""
         self._times, self._txs = [], []
-        return changes, times, txs
+        self._rows, self._other = self._other, self._rows
+        self._bytes, self._other_bytes = self._other_bytes, self._bytes
+        self._end = self.waiting = 0
+
+    def take(self) -> tuple[Ints, list[int], list[int]]:
+        """Empty the buffer: what was waiting."""
+        piece = self.waiting_piece()
+        self.clear()
+        return piece

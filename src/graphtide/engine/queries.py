@@ -17,6 +17,7 @@ from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
 from graphtide.engine.evaluate import evaluate_once, in_order, measure
 from graphtide.errors import GraphtideError
+from graphtide.limits import Allowance
 from graphtide.plan.choose import choose_plan
 from graphtide.plan.estimate import Estimator, Statistics
 from graphtide.plan.explain import NodeFacts
@@ -97,13 +98,20 @@ class RunningPlans:
         """Evaluate a plan whose programs are held: its current rows as a batch."""
         return evaluate_once(plan.root, self._rows_of, self.terms, self.limits)
 
-    def advance(self, batches: Mapping[int, Ints]) -> dict[int, Ints]:
+    def advance(
+        self, batches: Mapping[int, Ints], left: Allowance | None = None
+    ) -> dict[int, Ints]:
         """The output of each node of the network, by node id, for the output of the searches.
 
-        Programs of plans that are only evaluated find rows as well, which nobody reads.
+        That is a part of the work of an allowance, or a flush of its own. Programs of plans that
+        are only evaluated find rows as well, which nobody reads.
         """
         leaves = self._leaves
-        return self.network.step({leaves[n]: batch for n, batch in batches.items() if n in leaves})
+        outputs = {leaves[n]: batch for n, batch in batches.items() if n in leaves}
+        if left is not None:
+            return self.network.step(outputs, left)
+        with Allowance(self.limits, "flush") as own:
+            return self.network.step(outputs, own)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids that the nodes of all plans store."""

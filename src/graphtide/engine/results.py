@@ -337,14 +337,12 @@ class ResultLog:
         """Drop the oldest results until so many results and rows are left; never the last one."""
         while self._results > 1 and (self._results > results or self._held > rows):
             run = self._runs.popleft()
-            sizes = np.diff(run.starts)
-            gone = np.arange(1, len(sizes) + 1)
-            enough = (self._results - gone <= results) & (self._held - np.cumsum(sizes) <= rows)
-            many = int(np.argmax(enough)) + 1 if enough.any() else len(sizes)
-            many = min(many, self._results - 1)
+            size = len(run.times)
+            for_rows = int(run.starts.searchsorted(self._held - rows))
+            many = min(max(self._results - results, for_rows), size, self._results - 1)
             dropped = int(run.starts[many])
-            if many < len(sizes):
-                self._runs.appendleft(run.last(len(sizes) - many))
+            if many < size:
+                self._runs.appendleft(run.last(size - many))
             self._results -= many
             self._held -= dropped
             self.evicted += dropped

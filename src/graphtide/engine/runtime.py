@@ -15,7 +15,7 @@ from graphtide.engine.query_host import AskedQuery, CacheSize, QueryPast
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
-from graphtide.engine.transaction import Recent, Underway, in_one, undone
+from graphtide.engine.transaction import in_one, undone
 from graphtide.engine.watch import MAX_COUNTED, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
     from graphtide.engine.scheduler import InputRecorder
+    from graphtide.engine.transaction import Recent, Underway
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
@@ -148,10 +149,13 @@ class Runtime:
                 self._notify()
             elif self._queue:
                 self._run_next()
-            elif self.one_by_one:
+            elif self.eager or self.queries.with_callbacks:
                 self._queue.extend(ingest.one_by_one(self._buffer.take()))
             else:
-                self._queue.append(self._buffer.take())
+                piece = self._buffer.waiting_piece()
+                self._underway = piece, [piece[0]], self.done
+                self._buffer.clear()
+                self._run(piece)
 
     def _run_next(self) -> None:
         """Apply the first transactions of the queue."""
@@ -161,7 +165,7 @@ class Runtime:
             self._queue.popleft()
             self._queue.extendleft(reversed(parts))
             return
-        self._underway = Underway(piece, [piece[0]], self.done)
+        self._underway = piece, [piece[0]], self.done
         self._queue.popleft()
         self._run(piece)
 
@@ -175,9 +179,12 @@ class Runtime:
 
         What is queued or under way has ids that no holder knows of: effects, transactions, notices.
         """
-        if (
-            len(self.terms) >= self.reclaimer.at
-            and self.reclaimer.due
+        if not (self.terms.grown or ALWAYS):
+            return
+        if len(self.terms) < self.reclaimer.at:
+            self.terms.grown = False
+        elif (
+            self.reclaimer.due
             and self.schedule.is_idle(calls)
             and not (self._running or self._underway or self._unnotified or self._queue)
         ):
@@ -200,8 +207,25 @@ class Runtime:
 
     def _apply_piece(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions, all or none; of several, those that fail are left out."""
+        changes, times, txs = piece
+        underway = self._underway
+        if underway is None or underway[0] is not piece:
+            self._underway = underway = piece, [changes], self.done
+        deltas = None
         try:
-            self._commit(piece, recorder)
+            if ALWAYS:
+                self.reclaimer.verify(changes[:, VALUES:])
+            with Allowance(self.limits, "flush") as left:
+                batches = self.store.apply(changes)
+                if batches:
+                    stamps = TransactionTimes(times, txs, self.done)
+                    deltas = self.queries.take(self.queries.plans.advance(batches, left), stamps)
+            if recorder is not None:
+                recorder.changes(piece)
+            self.done += len(times)
+            if deltas or self.eager:
+                self._unnotified = deque([*(deltas or ()), None])
+            self.recent, self._underway = (underway, self.terms.generation), None
         except Exception as error:
             self._recover(again=False)
             if len(piece[1]) == 1:
@@ -212,26 +236,6 @@ class Runtime:
                     self.schedule.attempt(partial(self._apply_piece, one, recorder))
         if self._unnotified or self.schedule.failure is not None:
             self._notify()
-
-    def _commit(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
-        """Apply transactions to the store, and what they change to the answers."""
-        changes, times, txs = piece
-        stamps = TransactionTimes(times, txs, self.done)
-        if self._underway is None or self._underway.piece is not piece:
-            self._underway = Underway(piece, [changes], self.done)
-        if ALWAYS:
-            self.reclaimer.verify(changes[:, VALUES:])
-        deltas = None
-        with Allowance(self.limits, "flush"):
-            batches = self.store.apply(changes)
-            if batches:
-                deltas = self.queries.take(self.queries.plans.advance(batches), stamps)
-        if recorder is not None:
-            recorder.changes(piece)
-        self.done += len(times)
-        if deltas or self.eager:
-            self._unnotified = deque([*(deltas or ()), None])
-        self.recent, self._underway = Recent(self._underway, self.terms.generation), None
 
     def _recover(self, *, again: bool = True) -> None:
         """Something was raised within a transaction: restore the state before it.
@@ -248,7 +252,7 @@ class Runtime:
         store = self.store.rebuilt(undone(self.store, steps))
         self.queries.rebuild(store, first)
         self.store, self.done = store, first
-        if piece is not None and again:
+        if piece is not None and again and not self._buffer.holds(piece):
             changes, times, txs = piece
             whole = changes.copy(), np.array(times, np.int64), np.array(txs, np.int64)
             self._queue.appendleft(whole)
@@ -256,7 +260,7 @@ class Runtime:
 
     def emit(self, outputs: Mapping[int, Ints], time: int) -> None:
         """Count what plan nodes put out, over several steps, as one transaction."""
-        recorder, steps = self.schedule.recording, self._underway.steps if self._underway else ()
+        recorder, steps = self.schedule.recording, self._underway[1] if self._underway else ()
         if recorder is not None:
             recorder.changes((in_one(steps), (time,), (self.last_tx + 1,)))
         self.schedule.clock = time
@@ -269,7 +273,7 @@ class Runtime:
     def _emit(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
         deltas = self.queries.take(outputs, stamps)
         self._unnotified = deque([*deltas, None])
-        self.recent, self._underway = Recent(self._underway, self.terms.generation), None
+        self.recent, self._underway = (self._underway, self.terms.generation), None
         self._notify()
 
     @contextmanager
@@ -278,7 +282,7 @@ class Runtime:
 
         If something is raised before `emit` is through, all of them are undone.
         """
-        self._underway = Underway(None, steps, self.done)
+        self._underway = None, steps, self.done
         try:
             yield
         except Exception:
@@ -332,22 +336,18 @@ class Runtime:
         """Buffer the changes of one transaction."""
         self.schedule.accept()
         stamp = self.clock
-        if time is not None and time != stamp:
-            if not self.schedule.followers:  # a refused transaction does not move the clock
-                self._refuse_redundant(changes)
+        moves = time is not None and time != stamp
+        if self.strict and not (moves and self.schedule.followers):
+            storage.refuse_redundant(self, changes)  # and it does not move the clock
+        if time is not None and moves:
             with self.schedule:
                 self.schedule.advance(time)
                 self.commit(changes, None)
             return
-        self._refuse_redundant(changes)
         self.last_tx += 1
         self._buffer.several(stamp, self.last_tx, changes)
         if self._buffer.waiting >= self.max_buffered or self.one_by_one:
             self.flush()
-
-    def _refuse_redundant(self, changes: Sequence[tuple[int, ingest.Ids]]) -> None:
-        if self.strict:
-            storage.refuse_redundant(self, changes)
 
     # --- batches ---
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from graphtide.algebra.clock import reads_clock
 from graphtide.engine.scheduler import Due, Phase
 from graphtide.kernel.batch import VALUES, merge_batches
+from graphtide.limits import Allowance
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
@@ -48,13 +49,13 @@ class Timers:
         network = runtime.queries.plans.network
         before = schedule.clock
         outputs: dict[int, Ints] = {}
-        with runtime.in_steps([]):
+        with runtime.in_steps([]), Allowance(runtime.limits, "flush") as left:
             try:
                 schedule.clock = max(before, due.time)
                 for node_id, operator in sorted(network.timed.items()):
                     turned = operator.turn()
                     if len(turned):
-                        for reached, batch in network.step({node_id: turned}).items():
+                        for reached, batch in network.step({node_id: turned}, left).items():
                             parts = [outputs[reached], batch] if reached in outputs else [batch]
                             outputs[reached] = merge_batches(parts, batch.shape[1] - VALUES)
             except BaseException:

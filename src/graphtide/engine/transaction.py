@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from graphtide.engine.ingest import Ids, ObjectLike, TermLike, signed
+from graphtide.engine.ingest import Ids, ObjectLike, TermLike, Transactions, signed
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, TX, VALUES
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
-    from graphtide.engine.ingest import Transactions
     from graphtide.engine.runtime import Runtime
     from graphtide.kernel import QuadStore
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.kernel.batch import Longs
 
 
 class Transaction:
@@ -80,19 +79,13 @@ class Transaction:
             self._runtime.reclaim()
 
 
-class Underway(NamedTuple):
-    """What is being applied: its transactions, its changes step by step, the first number."""
+Underway = tuple[Transactions | None, list[Ints], int]
+"""What is being applied: its transactions, its changes step by step, the first number.
 
-    piece: Transactions | None
-    steps: list[Ints]
-    first: int
+Plain tuples, as these two are made for every single change."""
 
-
-class Recent(NamedTuple):
-    """What was applied last, and the generation of terms then: later, ids may be of others."""
-
-    applied: Underway | None
-    generation: int
+Recent = tuple[Underway | None, int]
+"""What was applied last, and the generation of terms then: later, ids may be of others."""
 
 
 def undone(store: QuadStore, steps: Sequence[Ints]) -> Ints:

@@ -136,7 +136,7 @@ class Query:
                 return self._no_change
             net, stamps = self._history[-1]
             last = self._host.done - 1 - stamps.first
-            if last >= len(stamps.times) or net[-1, TX] != last:
+            if last >= len(stamps.times) or net.item(-1, TX) != last:
                 return self._no_change
             if last > 0:
                 net = net[np.searchsorted(net[:, TX], last) :]
@@ -476,9 +476,10 @@ class Query:
         net = self._answer.step(root)
         if not len(net):
             return None
-        self._count += int(net[0, DIFF] if len(net) == 1 else net[:, DIFF].sum())
+        rows = len(net)
+        self._count += net.item(0, DIFF) if rows == 1 else int(net[:, DIFF].sum())
         self._history.append((net, stamps))
-        self._held += len(net)
+        self._held += rows
         while self._limit is not None and self._held > self._limit and self._evict(self._limit):
             pass
         listening = self._on_delta or self._on_appear or self._on_disappear

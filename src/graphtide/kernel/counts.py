@@ -112,8 +112,10 @@ class Answer:
         out = np.empty((rows, DELTA_VALUES + self._table.width), np.int32)
         touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
         n = int(consolidate_step(*self._table.arrays, batch, touched, out))
+        if n == rows:
+            return out
         # Deltas are kept for a while: a short one must not keep a long array alive.
-        return out[:n].copy() if 2 * n < len(out) else out[:n]
+        return out[:n].copy() if 2 * n < rows else out[:n]
 
     def rows(self) -> Ints:
         """The current rows `[values…, count]`."""

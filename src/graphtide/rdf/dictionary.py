@@ -138,7 +138,7 @@ class TermDictionary:
 
     __slots__ = (
         "_base", "_buffer", "_flushing", "_hidden", "_pins", "_ready", "_stored", "_taken",
-        "_terms", "generation", "holders", "known", "lock", "reuses",
+        "_terms", "generation", "grown", "holders", "known", "lock", "reuses",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -149,6 +149,8 @@ class TermDictionary:
         """Of the graph, too: results are decoded by any thread while others change the graph."""
         self.holders = Holders(self.lock)
         self.generation = 0
+        self.grown = False
+        """Whether there may be new terms since somebody who cares for the size reset this."""
         self.reuses = True
         self._pins = np.zeros(64, np.bool_)
         self._terms: dict[int, Term] = {}
@@ -237,6 +239,7 @@ class TermDictionary:
 
     def intern_new(self, term: Term | str) -> int:
         """Return the id of a term that `known` lacks."""
+        self.grown = True
         if self._buffer is None:
             # A text that is in the table is canonical, so most need not be parsed.
             found = self._stored.find(term) if isinstance(term, str) else 0
@@ -378,6 +381,7 @@ class TermDictionary:
         if not pa.types.is_dictionary(chunk.type):
             texts = term_tables.text_column(chunk)
             self._disable_buffer()
+            self.grown = True
             return self._table.encode(texts.without_empty() if skip_empty else texts)
         coded: Any = chunk
         value_ids, value_bad = self._encode_chunk(coded.dictionary, skip_empty=skip_empty)

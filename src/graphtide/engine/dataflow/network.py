@@ -6,7 +6,7 @@ node is removed when the last query that uses it ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
 from graphtide.kernel.batch import DIFF, Ints, Longs, empty_batch
-from graphtide.limits import Allowance, allowance
+from graphtide.limits import Allowance
 from graphtide.plan.physical import Constant, GroupBy, Physical, Search, children, nodes
 
 if TYPE_CHECKING:
@@ -158,34 +158,30 @@ class Network:
                 self.timed.pop(node_id, None)
         self._routes.clear()
 
-    def step(self, leaves: Mapping[int, Ints]) -> dict[int, Ints]:
+    def step(self, outputs: dict[int, Ints], left: Allowance) -> dict[int, Ints]:
         """The output of every node that changes of some leaves reach, by node id.
 
         After a `LimitError`, some nodes have taken in the changes and others have not.
         """
-        left = allowance()
-        if left.work == "flush" and left.limits is self._limits and not left.is_over():
-            return self._step(leaves, left)
-        with Allowance(self._limits, "flush") as left:
-            return self._step(leaves, left)
-
-    def _step(self, leaves: Mapping[int, Ints], left: Allowance) -> dict[int, Ints]:
-        outputs = dict(leaves)
-        for node_id, step, inputs in self._route(tuple(leaves)):
+        nodes = self._nodes
+        for node_id, batch in outputs.items():
+            nodes[node_id].messages += len(batch)
+        leaves = tuple(outputs)
+        for node_id, step, inputs in self._routes.get(leaves) or self._route(leaves):
             if len(inputs) == 1:
-                batch = outputs.get(inputs[0])
-                if batch is None or not len(batch):
+                given = outputs.get(inputs[0])
+                if given is None or not len(given):
                     continue
-                outputs[node_id] = batch = step(batch)
+                outputs[node_id] = batch = step(given)
             else:
-                batches = [outputs.get(i, self._nodes[i].nothing) for i in inputs]
+                batches = [outputs.get(i, nodes[i].nothing) for i in inputs]
                 if not any(map(len, batches)):
                     continue
                 outputs[node_id] = batch = step(*batches)
-            if len(batch) > SMALL:
+            rows = len(batch)
+            nodes[node_id].messages += rows
+            if rows > SMALL:
                 left.spend(batch.nbytes)
-        for node_id, batch in outputs.items():
-            self._nodes[node_id].messages += len(batch)
         return outputs
 
     def _route(self, leaves: tuple[int, ...]) -> list[Step]:

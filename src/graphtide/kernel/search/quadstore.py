@@ -301,13 +301,13 @@ class QuadStore:
         self._room = 0
         self._state: tuple[Any, ...] = ()
         self._counts = np.zeros(8, np.int64)
-        self._before = np.zeros(8, np.int64)
+        self._before = self._counts.tobytes()
         self._last: Ints = np.empty((0, 6), np.int32)
         self._effects: Ints = np.empty(256, np.int32)
         self._out: Ints = np.empty((256, 3), np.int32)
 
     def __len__(self) -> int:
-        return int(self._table.arrays.meta[LIVE])
+        return self._table.arrays.meta.item(LIVE)
 
     @property
     def nbytes(self) -> int:
@@ -360,14 +360,15 @@ class QuadStore:
         If that takes more than `limits` allow, what the changes cause is not known: the caller has
         to undo them.
         """
-        self._before[:] = self._counts
+        self._before = self._counts.tobytes()
         self._counts[col.APPLIED] = 0
         self._last = changes
-        if len(self._effects) < len(changes):
-            self._effects = np.empty(2 * len(changes), np.int32)
+        many = len(changes)
+        if len(self._effects) < many:
+            self._effects = np.empty(2 * many, np.int32)
         n = 0
-        for first in range(0, len(changes), CHUNK):
-            n = self._apply_chunk(changes, first, min(first + CHUNK, len(changes)), n)
+        for first in range(0, many, CHUNK):
+            n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
         if n == 0:
             return {}
         batches = self._split(self._out[:n])
@@ -383,19 +384,16 @@ class QuadStore:
             arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
             self._state = (*arrays, *plan, self._counts, self._store_all)
         self._room -= end - first
-        written = self._kernel(changes, first, end, n)
+        kernel: Any = apply_changes
+        written = kernel(*self._state, changes, first, end, self._effects, self._out, n)
         left: Allowance | None = None  # most changes need no room, and no look at the clock
         while written < 0:
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
             left = left or Allowance(self.limits, "flush")
             left.allow(2 * self._out.nbytes)
             self._out = longer(self._out)
-            written = self._kernel(changes, stopped, end, n)
-        return written
-
-    def _kernel(self, changes: Ints, begin: int, end: int, n: int) -> int:
-        apply: Any = apply_changes
-        return int(apply(*self._state, changes, begin, end, self._effects, self._out, n))
+            written = kernel(*self._state, changes, stopped, end, self._effects, self._out, n)
+        return int(written)
 
     def effective(self, changes: Ints) -> Ints | None:
         """Those of some changes that had an effect; None unless they were applied last."""
@@ -428,7 +426,7 @@ class QuadStore:
         other._store_all = self._store_all
         other._room = 0
         interrupted = self._counts[col.APPLIED] > 0 and len(undone) > 0
-        other._counts[:] = self._before if interrupted else self._counts
+        other._counts[:] = np.frombuffer(self._before, np.int64) if interrupted else self._counts
         other._counts[col.RESUME :] = 0
         return other
 
@@ -494,7 +492,7 @@ class QuadStore:
 
     def _split(self, out: Ints) -> dict[int, Ints]:
         """The output by program; the common case of one program needs no sort."""
-        first = int(out[0, col.OUT_PROGRAM])
+        first = out.item(0, col.OUT_PROGRAM)
         if len(out) == 1 or len(self._order) == 1 or not np.any(out[:, col.OUT_PROGRAM] != first):
             return {self._order[first]: self._batch(out, first)}
         ordered = out[np.argsort(out[:, col.OUT_PROGRAM], kind="stable")]
@@ -507,7 +505,7 @@ class QuadStore:
 
     def _batch(self, part: Ints, at: int) -> Ints:
         width = self._programs[self._order[at]].outputs
-        return np.array(part[:, col.OUT_TX : col.OUT_TX + 2 + width])
+        return part[:, col.OUT_TX : col.OUT_TX + 2 + width].copy()
 
     def _compile(self) -> None:
         """Compile all programs; relink the quads only if the indexes have changed."""
