@@ -16,7 +16,7 @@ EDGES ?= 1300000
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve kafka-demo test warm quick check format bench cluster-test faults fuzz w3c lock clean
+.PHONY: help setup demo serve kafka-demo test warm quick check docs-check format bench cluster-test faults fuzz w3c lock clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ check: setup ## Formatting, lint, types, and the arrows between the layers
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+docs-check: setup ## Run every command that the README and the docs print (ARGS='--only docs/why', ARGS=--list)
+	@$(BIN)/python scripts/docs_check.py $(ARGS)
 
 format: setup ## Format the code and apply the safe lint fixes
 	@$(BIN)/ruff format .

@@ -80,6 +80,44 @@ def test_get_edges_between_labelled_vertices(way):
 
 
 @three_ways
+@pytest.mark.parametrize("label", EDGES)
+def test_get_edges_without_a_name_is_the_relation_with_one(label, way):
+    """Section 3.2.1: the name of an edge may be omitted where nothing else uses it."""
+    without = RAIL.edges("source", label, "target")
+    assert rows(without, way, "source target") == {(s, t) for s, _, t in EDGES[label]}
+
+
+@three_ways
+def test_edges_without_a_name_are_maintained_as_a_set(way):
+    graph = figure_1()
+    watch = graph.watch(RAIL.edges("route", "requires", "sensor").query(), **way)
+    assert watch.count() == 2
+    graph.insert(*quad("requires", (2, "t", 6)))  # parallel to d
+    graph.insert(*quad("requires", (2, "u", 5))[:3])  # without an identity
+    assert watch.count() == 3
+    graph.delete(*quad("requires", (2, "d", 6)))
+    assert watch.count() == 3
+    graph.delete(*quad("requires", (2, "t", 6)))
+    assert watch.count() == 2
+
+
+@three_ways
+def test_operators_over_edges_without_a_name(way):
+    follows = RAIL.edges("route", "follows", "position", source_label="Route")
+    exits = RAIL.edges("route", "exit", "semaphore")
+    assert rows(follows.join(exits), way, "route position semaphore") == {(2, 14, 3)}
+    assert rows(follows.antijoin(exits), way, "route position") == {(4, 15)}
+
+
+def test_edges_that_have_no_identity_cannot_be_named():
+    labels = Labels(EXAMPLE, identities=False)
+    watch = figure_1(edge_names=False).watch(labels.edges("r", "requires", "s").query())
+    assert watch.count() == 2
+    with pytest.raises(GraphtideError, match="'requires' have no identity that 'e'"):
+        labels.edges("r", "requires", "s", edge="e")
+
+
+@three_ways
 def test_projection(way):
     assert rows(REQUIRES.project("route"), way, "route") == {(2,), (4,)}
 

@@ -88,6 +88,9 @@ class Relation:
 class Labels:
     """The relations of a labelled graph whose labels are IRIs in one namespace.
 
+    Where no edge has an identity of its own, `identities=False` says so: patterns then look at the
+    default graph alone, which takes fewer nodes.
+
     >>> rail = Labels("http://example.org/")
     >>> follows = rail.edges("route", "follows", "position")
     >>> requires = rail.edges("route", "requires", "sensor", target_label="Sensor")
@@ -96,6 +99,7 @@ class Labels:
     """
 
     namespace: str
+    identities: bool = True
 
     def vertices(self, vertex: str, *labels: str) -> Relation:
         """○: the vertices that have all of these labels."""
@@ -115,10 +119,12 @@ class Labels:
     ) -> Relation:
         """⇑: the edges with a label, between vertices with all of theirs.
 
-        With `edge`, the edge's own identity is an attribute too.
+        With `edge`, the edge's own identity is an attribute too. Without, edges with and without an
+        identity count, and parallel ones are one row: a relation is a set.
         """
-        graph = alg.DEFAULT_GRAPH if edge is None else Var(edge)
-        pattern = alg.TriplePattern(Var(source), self.iri(label), Var(target), graph)
+        pattern = alg.TriplePattern(
+            Var(source), self.iri(label), Var(target), self._graph(edge, label)
+        )
         ends = ((source, source_label), (target, target_label))
         classes = (self._classes(v, (n,) if isinstance(n, str) else n) for v, n in ends)
         return Relation(alg.Bgp((pattern, *(each for group in classes for each in group))))
@@ -126,6 +132,16 @@ class Labels:
     def iri(self, label: str) -> NamedNode:
         """A label as an IRI."""
         return NamedNode(self.namespace + label)
+
+    def _graph(self, edge: str | None, label: str) -> Var | alg.DefaultGraph | alg.MergedGraph:
+        if self.identities:
+            return alg.MergedGraph(None) if edge is None else Var(edge)
+        if edge is None:
+            return alg.DEFAULT_GRAPH
+        raise GraphtideError(
+            f"edges of {label!r} have no identity that {edge!r} could be",
+            hint="leave out edge=, or use Labels(…) without identities=False",
+        )
 
     def _classes(self, vertex: str, labels: tuple[str, ...]) -> tuple[alg.TriplePattern, ...]:
         return tuple(alg.TriplePattern(Var(vertex), RDF_TYPE, self.iri(label)) for label in labels)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.nodes import SelectQuery, Slice
 from graphtide.algebra.variables import schema
 from graphtide.engine.dataflow.due_rows import Now
@@ -84,28 +85,33 @@ class RunningPlans:
             n: node_id for n, node_id in self._leaves.items() if node_id in self.network
         }
 
-    def evaluate(self, plan: QueryPlan) -> Ints:
-        """Evaluate a plan once: its current rows as a batch."""
-        numbers = [
+    def hold(self, plan: QueryPlan) -> list[int]:
+        """Install the programs of a plan that is evaluated, and with them its indexes."""
+        return [
             self.programs.acquire(to_program(node, self.terms))
             for node in nodes(plan.root)
             if isinstance(node, Search)
         ]
-        try:
-            return evaluate_once(plan.root, self._rows_of, self.terms, self.limits)
-        finally:
-            for number in numbers:
-                self.programs.release(number)
+
+    def let_go(self, numbers: list[int]) -> None:
+        """The programs that `hold` installed are needed no more."""
+        for number in numbers:
+            self.programs.release(number)
+
+    def evaluate(self, plan: QueryPlan) -> Ints:
+        """Evaluate a plan whose programs are held: its current rows as a batch."""
+        return evaluate_once(plan.root, self._rows_of, self.terms, self.limits)
 
     def advance(
         self, batches: Mapping[int, Ints], left: Allowance | None = None
     ) -> dict[int, Ints]:
         """The output of each node of the network, by node id, for the output of the searches.
 
-        That is a part of the work of an allowance, or a flush of its own.
+        That is a part of the work of an allowance, or a flush of its own. Programs of plans that
+        are only evaluated find rows as well, which nobody reads.
         """
         leaves = self._leaves
-        outputs = {leaves[number]: batch for number, batch in batches.items()}
+        outputs = {leaves[n]: batch for n, batch in batches.items() if n in leaves}
         if left is not None:
             return self.network.step(outputs, left)
         with Allowance(self.limits, "flush") as own:
@@ -147,6 +153,44 @@ FIRST_REPLAN = 10_000
 costs a constant per change."""
 
 
+class PreparedQuery:
+    """A query that is evaluated again and again: its plan and its indexes are kept in between.
+
+    It calls no function that a standing query may not call. As long as the quads are the same, its
+    rows are, too, unless it reads the clock.
+    """
+
+    def __init__(self, registry: QueryRegistry, select: SelectQuery) -> None:
+        self._registry = registry
+        self._reads_clock = reads_clock(select.root)
+        self._as_of: tuple[QuadStore, int, int] | None = None
+        self._rows: Ints | None = None
+        self._order = select.root if isinstance(select.root, Slice) else None
+        if self._order is not None:
+            child = self._order.child
+            select = replace(select, root=child, variables=schema(child))
+        self._plan = registry.plan(select, "search", fresh=False)
+        self._numbers = registry.plans.hold(self._plan)
+
+    def rows(self) -> Ints:
+        """The rows now, as a batch of ids; in their order, if the query has one."""
+        plans, order, as_of = self._registry.plans, self._order, self._registry.as_of()
+        if self._rows is None or self._reads_clock or as_of != self._as_of:
+            rows = plans.evaluate(self._plan)
+            if order is not None:
+                rows = in_order(rows, self._plan.root, order, plans.terms)
+            self._rows, self._as_of = rows, as_of
+        return self._rows
+
+    def move_to(self, plans: RunningPlans) -> None:
+        """Hold the programs among other plans at work."""
+        self._numbers = plans.hold(self._plan)
+
+    def close(self) -> None:
+        """Free what only it needed."""
+        self._registry.plans.let_go(self._numbers)
+
+
 class QueryRegistry:
     """Queries, oldest first, wired to the nodes of their plans.
 
@@ -165,6 +209,7 @@ class QueryRegistry:
         self._readers: dict[int, list[Query]] = {}
         self._look_at = FIRST_REPLAN
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
+        self._prepared: list[PreparedQuery] = []
 
     def __iter__(self) -> Iterator[Query]:
         return iter(self._queries.values())
@@ -205,23 +250,43 @@ class QueryRegistry:
             raise GraphtideError(f"{query!r} does not watch this graph (any more)")
 
     def plan(
-        self, select: SelectQuery, strategy: Strategy | None, pinned: Pin | None = None
+        self,
+        select: SelectQuery,
+        strategy: Strategy | None,
+        pinned: Pin | None = None,
+        *,
+        fresh: bool = True,
     ) -> QueryPlan:
-        """A plan for a query, by current statistics."""
+        """A plan for a query, by current statistics; for one that ends soon, they need not be."""
         load_services(self.services, select)
-        known = self.plans.statistics(fresh=True)
+        known = self.plans.statistics(fresh=fresh)
         return choose_plan(select, known, strategy=strategy, pinned=pinned, union=self.union)
 
     def evaluate(self, select: SelectQuery) -> Ints:
         """The rows of a query now, as a batch of ids; in its order, if it has one."""
         if self.services is not None:
             select = self.services.once(select)
-        order = select.root if isinstance(select.root, Slice) else None
-        if order is not None:
-            select = replace(select, root=order.child, variables=schema(order.child))
-        plan = choose_plan(select, self.plans.statistics(), strategy="search", union=self.union)
-        rows = self.plans.evaluate(plan)
-        return rows if order is None else in_order(rows, plan.root, order, self.plans.terms)
+        prepared = PreparedQuery(self, select)
+        try:
+            return prepared.rows()
+        finally:
+            prepared.close()
+
+    def as_of(self) -> tuple[QuadStore, int, int]:
+        """Equal while the quads are the same."""
+        counts = self._store.counts()
+        return self._store, counts["inserted"], counts["deleted"]
+
+    def prepare(self, select: SelectQuery) -> PreparedQuery:
+        """A query that will be evaluated often; `forget` it in the end."""
+        prepared = PreparedQuery(self, select)
+        self._prepared.append(prepared)
+        return prepared
+
+    def forget(self, prepared: PreparedQuery) -> None:
+        """Free what only a prepared query needed."""
+        self._prepared.remove(prepared)
+        prepared.close()
 
     def replan(self, query: Query) -> bool:
         """Plan a query again by current statistics; whether that gave another plan.
@@ -280,6 +345,8 @@ class QueryRegistry:
         plans = RunningPlans(store, self.plans.terms, self.plans.limits, self.plans.now)
         started = [(query, *plans.attach(query.plan)) for query in self]
         answers = [query.fresh_answer(rows) for query, _, rows in started]
+        for prepared in self._prepared:
+            prepared.move_to(plans)
         readers: dict[int, list[Query]] = {}
         for query, node_ids, _ in started:
             readers.setdefault(node_ids[query.plan.root], []).append(query)

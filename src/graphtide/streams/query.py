@@ -16,14 +16,15 @@ import numpy as np
 from graphtide.algebra.nodes import SelectQuery, Values
 from graphtide.engine.explanations import WindowEvents
 from graphtide.engine.results import ResultLog, ResultRun, WindowResult
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
-from graphtide.kernel.counts import DELTA_VALUES
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, make_batch
+from graphtide.kernel.counts import DELTA_VALUES, consolidate
 from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
+    from graphtide.engine.queries import PreparedQuery
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
     from graphtide.streams.pruning import Asked
@@ -38,7 +39,8 @@ NO_ROWS: Final = SelectQuery((), Values((), ()))
 class QueryWindows:
     """Connects a standing query to its windows: collects its changes, puts out results.
 
-    With `reevaluated`, the answer is not maintained but evaluated at every close, to compare.
+    With `reevaluated`, the answer is not maintained but evaluated at every close, to compare. Its
+    plan and its indexes are kept in between.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class QueryWindows:
         self._results = ResultLog(self.variables, runtime.terms, rows=history)
         self._pending: Counter[Row] = Counter()
         self._answer: Counter[Row] = Counter()
+        self._prepared = None if reevaluated is None else runtime.queries.prepare(reevaluated)
+        self._evaluated: Ints = make_batch([], len(self.variables))
         self._callbacks: list[Callable[[WindowResult], object]] = []
         runtime.terms.holders.add(self)
 
@@ -71,6 +75,7 @@ class QueryWindows:
         """The ids of the answer, of changes that wait for a close, and of the results."""
         yield flat_ids(self._pending)
         yield flat_ids(self._answer)
+        yield np.ascontiguousarray(self._evaluated[:, VALUES:])
         yield from self._results.held_ids()
 
     @property
@@ -98,11 +103,11 @@ class QueryWindows:
 
     def count(self, rows: int) -> int:
         """How many rows the answer has, duplicates counted, whatever is put out of them."""
-        return rows if self.reevaluated is None else self._answer.total()
+        return rows if self._prepared is None else int(self._evaluated[:, DIFF].sum())
 
     def explain(self, plan: str) -> str:
         """The windows, what is put out, and the plan."""
-        if self.reevaluated is not None:
+        if self._prepared is not None:
             return f"output {self.windowed.output}\nevaluated again at every close"
         return f"{explain_windows(self.windowed)}\n{plan}"
 
@@ -110,7 +115,8 @@ class QueryWindows:
         """Where its windows are, what it has to put out, and its answer of the last close."""
         nothing = np.empty(0, np.int64)
         self.take(nothing, nothing)  # changes since the last close wait for the next one
-        parts, width = (self._pending, self._answer), len(self.variables)
+        answer = self._answer if self._prepared is None else _counted(self._evaluated)
+        parts, width = (self._pending, answer), len(self.variables)
         return {
             "places": {str(w)[1:-1]: str(g)[1:-1] for w, g in self.events.graphs.items()},
             "rows": [np.array(list(p), np.int32).reshape(len(p), width) for p in parts],
@@ -123,23 +129,28 @@ class QueryWindows:
             Counter(dict(zip(map(tuple, rows.tolist()), counts.tolist(), strict=True)))
             for rows, counts in zip(saved["rows"], saved["counts"], strict=True)
         )
+        lines = [(0, count, *row) for row, count in self._answer.items()]
+        self._evaluated = make_batch(lines, len(self.variables))
 
     def close(self) -> None:
         """Free the windows that no other query needs."""
         self._closed(self)
+        if self._prepared is not None:
+            self._runtime.queries.forget(self._prepared)
 
     # --- closes ---
 
     def take(self, numbers: Longs, times: Longs) -> None:
         """Put out results for closes, given as transaction numbers and times; all or none."""
         pending, answer = Counter(self._pending), Counter(self._answer)
+        evaluated = self._evaluated
         history = self.query.history()
         try:
             run = self._results_of(numbers, times)
             self._results.add(run)
             self.query.evicted = self._results.evicted
         except BaseException:
-            self._pending, self._answer = pending, answer
+            self._pending, self._answer, self._evaluated = pending, answer, evaluated
             self.query.put_back(history)
             raise
         if self._callbacks:
@@ -154,10 +165,10 @@ class QueryWindows:
         schedule.raise_errors()
 
     def _results_of(self, numbers: Longs, times: Longs) -> ResultRun:
-        if self.reevaluated is not None:
+        if self._prepared is not None:
             outputs = []
             for _ in times:
-                self._reevaluate(self.reevaluated)
+                self._reevaluate(self._prepared)
                 outputs.append(self._output())
             return self._run_of(times, outputs)
         changes = self._changes()
@@ -201,15 +212,15 @@ class QueryWindows:
             parts.append(part)
         return np.concatenate(parts)
 
-    def _reevaluate(self, select: SelectQuery) -> None:
+    def _reevaluate(self, prepared: PreparedQuery) -> None:
         """Evaluate the query; what changed since the close before is pending then."""
-        now: Counter[Row] = Counter()
-        for line in self._runtime.queries.evaluate(select).tolist():
-            now[tuple(line[VALUES:])] += line[DIFF]
-        self._pending = Counter(now)
-        self._pending.subtract(self._answer)
-        if self.windowed.output != "RSTREAM":
-            self._answer = now
+        before, now = self._evaluated, prepared.rows()
+        self._evaluated = now
+        if now is before or np.array_equal(before, now):
+            return
+        gone = before.copy()
+        gone[:, DIFF] *= -1
+        self._pending = _counted(consolidate(np.concatenate([now, gone])))
 
     def _output(self) -> Counter[Row]:
         pending, self._pending = self._pending, Counter()
@@ -222,6 +233,11 @@ class QueryWindows:
                 self._answer.update(pending)
                 self._answer = +self._answer
                 return self._answer
+
+
+def _counted(batch: Ints) -> Counter[Row]:
+    """The rows of a batch of one transaction, each with its diff."""
+    return Counter({tuple(line[VALUES:]): line[DIFF] for line in batch.tolist()})
 
 
 def _only_at_closes(numbers: Longs, at: Longs, changes: Longs) -> bool:

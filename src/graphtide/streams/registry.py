@@ -278,7 +278,7 @@ class WindowRegistry:
         }
         found = [reports.WindowReport(times, changes, own)]
         if any(query.reevaluated is not None for query in queries):
-            found = [reports.only_at(place, times, changes, own) for place in range(len(times))]
+            found = list(reports.apart(times, changes, own))
         self._reports.extend(found)
         self._marks = []
         return True

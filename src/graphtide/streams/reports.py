@@ -11,7 +11,7 @@ from graphtide.kernel.batch import TX, Ints, Longs
 from graphtide.streams import windows as win
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.streams.pruning import Asked
@@ -63,19 +63,19 @@ class WindowReport:
     first: int | None = None
 
 
-def only_at(
-    place: int, times: Longs, changes: Ints, own: Mapping[WindowReader, Longs]
-) -> WindowReport:
-    """The report of a single close."""
-    part = changes[_only(place, changes[:, TX])].copy()
-    part[:, TX] = 0
-    here = {query: at[_only(place, at)] - place for query, at in own.items()}
-    return WindowReport(times[place : place + 1], part, here)
+def apart(times: Longs, changes: Ints, own: Mapping[WindowReader, Longs]) -> Iterator[WindowReport]:
+    """Reports of single closes; those without changes go with the one before them."""
+    begins = np.unique(np.append(changes[:, TX], 0)).tolist()
+    for begin, end in zip(begins, [*begins[1:], len(times)], strict=True):
+        part = changes[_between(begin, end, changes[:, TX])].copy()
+        part[:, TX] = 0
+        here = {query: at[_between(begin, end, at)] - begin for query, at in own.items()}
+        yield WindowReport(times[begin:end], part, here)
 
 
-def _only(place: int, places: Longs | Ints) -> slice:
-    """Where a place stands in a list of places in order."""
-    return slice(*np.searchsorted(places, (place, place + 1)))
+def _between(begin: int, end: int, places: Longs | Ints) -> slice:
+    """Where some places stand in a list of places in order."""
+    return slice(*np.searchsorted(places, (begin, end)))
 
 
 def united(places: list[Longs]) -> Longs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from graphtide.bench.report import write_plot
@@ -71,6 +73,15 @@ def test_the_table_shows_what_the_paper_has(results):
     }
     assert columns["paper"] == ["980,000"]
     assert columns["triples/s"] == ["5"]
+
+
+@pytest.mark.parametrize(("mode", "query", "expected"), [
+    ("incremental", "Q1", "52,000"), ("re-evaluation", "Q7", "28,000"), ("pyoxigraph", "Q7", ""),
+])  # fmt: skip
+def test_both_rows_of_the_papers_table_stand_beside_ours(results, mode, query, expected):
+    result = replace(results[0], mode=mode, query=query, window=500_000)
+    (table,) = report([result]).tables
+    assert [list(c.cells) for c in table.columns if c.header == "paper"] == [[expected]]
 
 
 @pytest.mark.slow

@@ -36,6 +36,7 @@ def small(monkeypatch):
     """Few evaluations, and streams of one block that is made once."""
     monkeypatch.setattr(engines, "_blocks", lambda task, _: iter([first_block(task.data)]))
     monkeypatch.setattr(engines, "MAX_EVALUATIONS", 4)
+    monkeypatch.setattr(engines, "MAX_EVENTS", 6)
     monkeypatch.setattr(engines, "MAX_SINGLE_TRIPLES", 50)
 
 
@@ -75,6 +76,13 @@ def test_the_peer_lets_old_triples_go():
     figures = pyoxigraph(task)
     assert figures.triples == 4_000
     assert figures.matches == answer(task, 11_500) == 500
+
+
+@pytest.mark.parametrize("window", [100, 500])
+def test_the_peer_gets_batches_that_are_longer_than_the_window(window):
+    task = replace(SLIDING, window=window)
+    figures = pyoxigraph(task)
+    assert figures.matches == answer(task, task.before + figures.triples) == window // 10
 
 
 def test_a_wrong_number_of_matches_is_reported():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
 
-RAIL = Labels(NAMESPACE)
+RAIL = Labels(NAMESPACE, identities=False)
 
 
 def _edges(source: str, label: str, target: str, ends: tuple[str, str]) -> Relation:
