@@ -453,10 +453,7 @@ class Query:
         actual: bool | None = None,
         why: bool = False,
     ) -> str:
-        """The plan with the rows that each node is expected to have, has and stores.
-
-        Unless asked, the `actual` rows of large graphs are not counted. `why`: beside other plans.
-        """
+        """The plan with its rows: expected, stored and, if few or asked for, `actual`; and `why`."""
         text = explain(self.plan, format, self.facts(actual=actual), self.asked if why else None)
         return text if self.windows is None or format != "text" else self.windows.explain(text)
 
