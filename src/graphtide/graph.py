@@ -109,9 +109,8 @@ class LiveGraph:
         self.services: Final = ServiceTables(runtime, services)
         """The tables of SERVICE; `services.refresh()` fetches them again."""
         self.terms: Final = runtime.terms
-        """The dictionary of terms and ids, for `apply_ids` and `push_ids`.
-        What it encodes stays valid until `terms.release(ids)`; other terms are freed when nothing
-        in the graph, and no result that you hold, uses them any more."""
+        """The dictionary of terms and ids, for `apply_ids` and `push_ids`. What it encodes stays
+        valid until `terms.release(ids)`; other terms are freed when nothing uses them any more."""
         self._write = runtime.write
         self._quad_ids = runtime.quad_ids_of
         self._programs: list[RunningProgram] = []
@@ -147,9 +146,7 @@ class LiveGraph:
     def store(self) -> DurableGraph:
         """The store of a durable graph: cursors, the past, checkpoints."""
         if self._durable is None:
-            raise GraphtideError(
-                "this graph is in memory only", hint="LiveGraph.open(directory) keeps a graph"
-            )
+            raise GraphtideError("this graph is in memory only", hint="use LiveGraph.open(path)")
         return self._durable
 
     def flush(self) -> None:
@@ -157,7 +154,7 @@ class LiveGraph:
         self.store.flush()
 
     def checkpoint(self) -> bool:
-        """Write a snapshot to open from; whether it could: not while programs hold events."""
+        """Write a snapshot to open from; whether it could."""
         return self.store.checkpoint()
 
     def follow(self) -> bool:
@@ -328,8 +325,8 @@ class LiveGraph:
     ) -> None:
         """Publish one event to all running programs; the graph does not store it.
 
-        It is at a `time`, by default now; or lasts from `start` to `end`, of which one may be given
-        as a `duration`. An event comes when it ends: of one with a duration, `time` is the end.
+        It is at a `time`, by default now; or lasts from `start` to `end`, one of which a `duration`
+        may replace; with a duration, `time` is the end, when the event comes.
         Rules that it completes have fired when this returns, or else before anybody looks.
         """
         runtime, listed = self._runtime, list(triples)  # computing them may use the graph
@@ -363,9 +360,8 @@ class LiveGraph:
 
         The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
         join tree of `rete`: pairs of pattern indexes such as `((0, 1), 2)`, or `"written"` for a
-        query whose algebra already is the tree. `history` bounds the delta rows retained for
-        `query.deltas()`, or the rows of the results retained for `query.results()`; None retains
-        all of them.
+        query whose algebra already is the tree. `history` bounds the rows that are retained for
+        `query.deltas()` or `query.results()`; None retains all of them.
 
         A query over windows puts out a result whenever one of them closes (`query.results()`,
         `query.on_result(f)`); with `report="change"` at every time at which events come. With
@@ -413,9 +409,8 @@ class LiveGraph:
         ("events"); one at a time, if its row is still there when its turn comes ("agenda"); or only
         when `program.fire()` is called ("manual"). For the last two, `resolver` chooses the next
         one: "priority", "oldest", "newest", "random" (by `seed`), or a function that gives an
-        activation its rank. The `name` of the program is part of the ids of its firings, which a
-        function gets that has a parameter `firing_id`. One that has a keyword parameter `graph`
-        gets this graph, and may change it.
+        activation its rank. The `name` of the program is part of the ids of its firings. A function
+        that has parameters `firing_id` and `graph` gets this id, and the graph, to change it.
 
         >>> from graphtide import Program
         >>> graph = LiveGraph()

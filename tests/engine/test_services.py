@@ -225,6 +225,13 @@ def test_a_slow_endpoint_is_given_up():
             graph.query(service(url))
 
 
+def test_an_endpoint_that_answers_byte_by_byte_is_given_up():
+    with endpoint(lambda _: b" " * 1000, pause=0.02) as url:
+        graph = gt.LiveGraph(services=gt.Services([url], seconds=0.2))
+        with pytest.raises(GraphtideError, match=r"takes over 0\.2 s"):
+            graph.query(service(url))
+
+
 def test_where_it_cannot_be_maintained(remote, tmp_path):
     with endpoint(of_store(remote)) as url:
         with pytest.raises(UnsupportedError, match="stores only some quads"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from time import sleep
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -24,8 +25,8 @@ class Answer(Exception):  # noqa: N818 - an answer other than 200
 
 
 @contextmanager
-def endpoint(answer: Callable[[str], bytes]) -> Iterator[str]:
-    """The address of an endpoint that answers queries so."""
+def endpoint(answer: Callable[[str], bytes], *, pause: float = 0) -> Iterator[str]:
+    """The address of an endpoint that answers queries so; with a `pause` before each byte."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -39,7 +40,10 @@ def endpoint(answer: Callable[[str], bytes]) -> Iterator[str]:
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(ConnectionError):
+                for part in (body[i : i + 1] for i in range(len(body))) if pause else (body,):
+                    sleep(pause)
+                    self.wfile.write(part)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

@@ -15,6 +15,7 @@ from hashlib import sha256
 from http.client import HTTPException
 from logging import getLogger
 from threading import Event, Thread
+from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 _JSON = "application/sparql-results+json"
+PIECE = 1 << 20
 _HINT = 'name it: LiveGraph(services=["{}"]), or --service-allow on the command line'
 
 
@@ -221,10 +223,16 @@ def fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
 def _asked(clause: svc.ServiceClause, settings: Services) -> list[dict[str, Term]]:
     body = urlencode({"query": clause.query}).encode()
     request = Request(clause.endpoint, body, {"Accept": _JSON})  # noqa: S310 - see allows()
+    text, until = b"", monotonic() + settings.seconds
     with _OPENER.open(request, timeout=settings.seconds) as answer:
-        text = answer.read(settings.bytes + 1)
-    if len(text) > settings.bytes:
-        raise OSError(f"its answer has more than {settings.bytes:,} bytes: Services(bytes=…)")
+        while part := answer.read1(PIECE):
+            text += part
+            if len(text) > settings.bytes:
+                raise OSError(
+                    f"its answer has more than {settings.bytes:,} bytes: Services(bytes=…)"
+                )
+            if monotonic() > until:  # the time limit of a socket is for each piece
+                raise OSError(f"its answer takes over {settings.seconds:g} s: Services(seconds=…)")
     bindings = json.loads(text)["results"]["bindings"]
     if len(bindings) > settings.rows:
         raise OSError(f"its answer has {len(bindings):,} rows: Services(rows=…)")

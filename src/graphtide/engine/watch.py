@@ -453,7 +453,7 @@ class Query:
         actual: bool | None = None,
         why: bool = False,
     ) -> str:
-        """The plan with its rows: expected, stored and, if few or asked for, `actual`; and `why`."""
+        """The plan with its rows: expected, stored and, if few or asked for, `actual`; `why` it."""
         text = explain(self.plan, format, self.facts(actual=actual), self.asked if why else None)
         return text if self.windows is None or format != "text" else self.windows.explain(text)
 
