@@ -118,7 +118,7 @@ def test_the_plan_says_why(client, graph):
     assert found["text"] == query.explain() and found["strategy"] == query.strategy
     assert len(found["nodes"]) == len(found["edges"]) + 1
     assert found["nodes"][0]["lines"] == [found["text"].splitlines()[1]]
-    assert "expected to touch" in found["why"]
+    assert "expected for" in found["why"] and "which is running" in found["why"]
     pinned = graph.watch("SELECT * { ?a ?b ?c . ?c ?d ?e }", strategy="rete", name="R")
     assert client.get("/api/queries/R/plan").json()["why"] == "rete was asked for"
     assert pinned.strategy == "rete"

@@ -229,6 +229,7 @@ def test_a_client_has_a_bounded_number_of_subscriptions(serve):
         subscribe(client, PAIRS)
 
 
+@pytest.mark.slow
 def test_a_slow_reader_is_cut_off_and_others_are_not(serve):
     settings = ServerSettings(unsent_bytes=100_000)
     with serve(settings=settings) as client:

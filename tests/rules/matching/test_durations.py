@@ -58,6 +58,7 @@ def pairs(history):
     return product(a, b)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(relations(), spans)
 def test_relations_between_events_that_last(test, steps):

@@ -41,9 +41,10 @@ class EventReference(NamedTuple):
     @property
     def variable(self) -> Var:
         """The variable that stands for it."""
-        short = self.function == "LAST" and self.parameter
-        parts = [self.event, self.parameter] if short else list(self)
-        return Var(DOT.join(part for part in parts if part or part is self.event))
+        if not self.parameter:
+            return Var(f"{self.function}{DOT}{self.event}")
+        short = self.function == "LAST"
+        return Var(DOT.join((self.event, self.parameter) if short else self))
 
     def __str__(self) -> str:
         if not self.parameter:
