@@ -115,6 +115,9 @@ def is_loosely_connected(query: Sequence[TriplePattern]) -> bool:
 MAX_EXACT = 7
 """Variables of a part up to which every order is considered."""
 
+MAX_LOOKED_AT = 48
+"""Variables of a larger part of which one is chosen: planning stays fast for hundreds."""
+
 
 class OrderCost(NamedTuple):
     """What an order of variables is compared by; for large parts, an approximation."""
@@ -209,6 +212,10 @@ class _Neighbours:
         """The nodes outside of a part that share a pattern with it."""
         return frozenset().union(*map(self._near.__getitem__, part)) - part
 
+    def degree(self, node: int) -> int:
+        """How many nodes share a pattern with a node."""
+        return len(self._near[node])
+
     def size(self, nodes: Nodes) -> int:
         """The number of variables of some nodes."""
         return sum(map(self._sizes.__getitem__, nodes))
@@ -244,6 +251,9 @@ def _candidates(part: Nodes, near: _Neighbours) -> list[int]:
     ordered = sorted(part)
     if len(ordered) <= MAX_EXACT:
         return ordered
+    if len(ordered) > MAX_LOOKED_AT:  # hubs, and some that lie anywhere
+        hubs = sorted(ordered, key=near.degree, reverse=True)[: MAX_LOOKED_AT // 2]
+        ordered = sorted({*hubs, *ordered[:: 2 * len(ordered) // MAX_LOOKED_AT]})
     return [min(ordered, key=lambda node: _ahead(part - {node}, near))]
 
 

@@ -9,7 +9,7 @@ Inputs that share no variables are multiplied last, smallest first.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from graphtide.plan.physical import Physical
 
 MAX_EXACT = 8
+
+MAX_PAIRS = 32
+"""Trees with the fewest rows that a tree may be joined with next: of hundreds, not all pairs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +125,10 @@ def _greedy(leaves: Sequence[Tree]) -> Tree:
     def add(tree: Tree) -> None:
         number = next(ages)
         lists = [readers.setdefault(var, set()) for var in tree.expected.values]
-        for other in sorted(set().union(*lists)):
+        near = sorted(set().union(*lists))
+        if len(near) > MAX_PAIRS:
+            near = sorted(nsmallest(MAX_PAIRS, near, key=lambda n: trees[n].expected.rows))
+        for other in near:
             rows = joined_rows(trees[other].expected, tree.expected)
             heappush(pairs, (rows, next(ages), other, number))
         for each in lists:
