@@ -14,8 +14,10 @@ def ranged(numbers, least=1):
 
 
 def up_to(numbers):
-    """No number: from 1 on; one: from 1 to there; two: from one to the other."""
-    return ranged((1, *numbers) if len(numbers) == 1 else numbers)
+    """No number: from 1 on; one: from 1 to there (0: never); two: from one to the other."""
+    if len(numbers) == 1:
+        return lambda distance: 1 <= distance <= numbers[0]
+    return ranged(numbers)
 
 
 def near(numbers, at=0):

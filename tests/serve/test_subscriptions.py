@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from threading import Event
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from websockets.sync.client import connect
 
 from graphtide import LiveGraph, Program
 from graphtide.serve.host import ServerSettings
+from graphtide.serve.subscriptions.channels import Channel
 
 PAIRS = "SELECT ?a ?c { ?a <http://e/p> ?b . ?b <http://e/p> ?c }"
 
@@ -317,6 +319,30 @@ def test_queries_of_earlier_subscribers_end_unless_they_have_a_cursor(serve, tmp
         while len(client.graph.queries) > 1 and time.monotonic() < end:
             time.sleep(0.05)
         assert [query.text for query in client.graph.queries] == [other]
+
+
+def test_what_is_on_its_way_comes_before_goodbye(serve, monkeypatch):
+    """A stop in the middle of a round, after it has taken the deltas from the query."""
+    taken, news = Event(), Channel.news
+
+    def slowly(channel, graph):
+        found = news(channel, graph)
+        if found:
+            taken.set()
+            time.sleep(0.3)
+        return found
+
+    monkeypatch.setattr(Channel, "news", slowly)
+    with serve() as client:
+        made = subscribe(client, PAIRS)
+        with events(client, made) as stream:
+            next(stream)
+            link(client.graph, 1, 2)
+            link(client.graph, 2, 3)
+            assert taken.wait(20)
+            client.stop()
+            rest = list(stream)
+    assert [each["event"] for each in rest] == ["delta", "goodbye"]
 
 
 def test_goodbye_at_the_end(serve):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from http.client import HTTPException
@@ -189,12 +190,13 @@ class _NoRedirect(HTTPRedirectHandler):
     def redirect_request(
         self,
         req: Request,
-        fp: IO[bytes],  # noqa: ARG002 - as urllib calls it
+        fp: IO[bytes],
         code: int,
-        msg: str,  # noqa: ARG002
+        msg: str,  # noqa: ARG002 - as urllib calls it
         headers: Any,  # noqa: ANN401, ARG002
         newurl: str,
     ) -> NoReturn:
+        fp.close()
         raise OSError(f"it answers {code} and redirects {req.full_url} to {newurl}: ask that one")
 
 
@@ -210,10 +212,13 @@ def fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
     try:
         return _table(clause, _asked(clause, settings))
     except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
+        reason = ""
+        if isinstance(error, HTTPError):
+            with error, suppress(OSError, HTTPException):
+                reason = error.read(200).decode(errors="replace")
         if clause.silent:
             log.warning("SERVICE SILENT <%s>: %s", clause.endpoint, error)
             return {_node(clause, (), 0): {}}
-        reason = error.read(200).decode(errors="replace") if isinstance(error, HTTPError) else ""
         raise GraphtideError(
             f"SERVICE <{clause.endpoint}> failed: {error} {reason}".rstrip(),
             hint="SERVICE SILENT goes on without it",

@@ -93,7 +93,7 @@ def test_the_plan_is_drawn_with_the_numbers_of_now(page, graph, address):
     drawn = " ".join(texts(page.locator(".plan .node")))
     assert "answer" in drawn and "search" in drawn
     assert page.locator(".plan .node.hot").count() == 1
-    assert "expected to touch" in page.locator(".plan .hint").first.inner_text()
+    assert "expected for" in page.locator(".plan .hint").first.inner_text()
     break_switch(graph)
     page.wait_for_function(
         "n => document.querySelector('.plan pre').textContent.includes(n)",

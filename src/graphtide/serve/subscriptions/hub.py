@@ -29,6 +29,9 @@ READER_PREFIX: Final = "reader-"
 """The same beside the process that writes, which may register the others."""
 
 LOG: Final = logging.getLogger("graphtide.serve")
+STOP_SECONDS: Final = 10
+"""How long the round under way may take when the server stops."""
+
 POLL_SECONDS: Final = 0.1
 """How often the graph is looked at, for changes that did not come through the server."""
 
@@ -98,9 +101,10 @@ class SubscriptionHub:
     async def stop(self) -> None:
         """Say goodbye to all readers."""
         self._stopping = True
-        if self._task is not None:
+        self._host.changed.set()
+        if self._task is not None:  # a round that is cut off loses what it has taken from queries
+            await asyncio.wait([self._task], timeout=STOP_SECONDS)
             self._task.cancel()
-            await asyncio.wait([self._task])
         await self._round()  # what the last transactions changed
         for channel in self._channels.values():
             for reader in list(channel.readers):
@@ -108,7 +112,7 @@ class SubscriptionHub:
 
     async def _feed(self) -> None:
         beat = checked = time.monotonic()
-        while True:
+        while not self._stopping:
             try:
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._host.changed.wait()
