@@ -196,7 +196,7 @@ class _Builder:
             parts: list[Physical] = []
             for operand in _operands(alg.Join(left, right)):
                 parts += yield self._parts(operand)
-            return join_best(parts, self.choices.statistics)
+            return join_best(parts, self.choices.expect)
         if not bgp.reads_outer(right, frozenset(schema_of(left)) - given.certain):
             return cast("Physical", (yield self.build(right, (yield self.build(left, given)))))
         known = make.anchored(given)
@@ -298,7 +298,7 @@ class _Builder:
         if any(isinstance(p.graph, alg.MergedGraph) for p in patterns):
             return None
         parts = [make.search(group) for group in bgp.edges(patterns)]
-        return matched(left, keys, parts, self.choices.statistics)
+        return matched(left, keys, parts, self.choices.expect)
 
     def _flatten_exists(
         self, plan: Physical, expression: Expression

@@ -25,7 +25,7 @@ from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan, build_prepared, prepared
 from graphtide.plan.cost import PlanCost, plan_cost
 from graphtide.plan.decomposition import decompose, is_loosely_connected
-from graphtide.plan.estimate import NOTHING_KNOWN, Statistics
+from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ def _candidates(query: SelectQuery, choices: Choices) -> Iterator[CandidatePlan]
     tests = any(map(_tests_existence, walk(query.root)))
     for reduced in (False, True) if tests else (False,):
         for strategy in ("search", "rete"):
-            own = replace(choices, strategy=strategy, reduced=reduced)
+            # Nodes of one plan are the same objects: to compare those of several takes long.
+            expect = Estimator(choices.statistics)
+            own = replace(choices, strategy=strategy, reduced=reduced, expect=expect)
             plan = build_prepared(query, own)
             cost = plan_cost(plan.root, choices.statistics)
             yield CandidatePlan(strategy, reduced, plan, cost)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from graphtide.errors import GraphtideError
 from graphtide.plan import make
-from graphtide.plan.estimate import MAX_SKEWED, Estimate, Estimator, Statistics, joined, joined_rows
+from graphtide.plan.estimate import MAX_SKEWED, Estimate, Estimator, joined, joined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,11 +43,10 @@ class Tree:
         return not self.expected.values.keys().isdisjoint(other.expected.values)
 
 
-def join_best(plans: Sequence[Physical], statistics: Statistics) -> Physical:
+def join_best(plans: Sequence[Physical], expect: Estimator) -> Physical:
     """One plan that joins all of these."""
     if not plans:
         return make.ONE_EMPTY_ROW
-    expect = Estimator(statistics)
     leaves = [Tree(plan, expect(plan), 0.0) for plan in plans]
     if len(leaves) > MAX_SKEWED:  # hubs would be compared for each pair
         leaves = [replace(leaf, expected=leaf.expected.without_hubs()) for leaf in leaves]

@@ -12,7 +12,7 @@ memories. `decomposed` is planned by `plan.decomposition`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from graphtide.algebra import nodes as alg
@@ -20,7 +20,7 @@ from graphtide.algebra.trees import bottom_up
 from graphtide.algebra.variables import certain, mentioned, pattern_variables, schema
 from graphtide.kernel.search.program import MAX_PATTERNS
 from graphtide.plan import make
-from graphtide.plan.estimate import NOTHING_KNOWN, Statistics
+from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
 from graphtide.plan.order import JoinTree, Pin, join_as_pinned, join_best
 from graphtide.plan.physical import CheckBlock, Physical, Search
 
@@ -58,6 +58,14 @@ class Choices:
     union: bool = False
     groups: Groups | None = None
     reduced: bool = False
+    expect: Estimator = field(
+        default_factory=lambda: Estimator(NOTHING_KNOWN), compare=False, repr=False
+    )
+    """One for all parts of a query: each node is estimated once."""
+
+    def __post_init__(self) -> None:
+        if self.expect.statistics is not self.statistics:
+            object.__setattr__(self, "expect", Estimator(self.statistics))
 
 
 def plan_patterns(patterns: Sequence[alg.TriplePattern], choices: Choices) -> Physical:
@@ -68,12 +76,12 @@ def plan_patterns(patterns: Sequence[alg.TriplePattern], choices: Choices) -> Ph
     if merged:
         plain = [p for p in patterns if p not in merged]
         plans = [plan_patterns(plain, choices)] if plain else []
-        return join_best([*plans, *map(make.matches, merged)], choices.statistics)
+        return join_best([*plans, *map(make.matches, merged)], choices.expect)
     if choices.pinned == "written":
         return join_in_order([make.search(group) for group in connected(patterns)])
     if choices.strategy == "rete":
         return _plan_rete(list(dict.fromkeys(patterns)), choices)
-    return join_best([make.search(group) for group in connected(patterns)], choices.statistics)
+    return join_best([make.search(group) for group in connected(patterns)], choices.expect)
 
 
 def _plan_rete(patterns: list[alg.TriplePattern], choices: Choices) -> Physical:
@@ -81,7 +89,7 @@ def _plan_rete(patterns: list[alg.TriplePattern], choices: Choices) -> Physical:
         tree: JoinTree = choices.pinned  # type: ignore[assignment]  # "written" went another way
         return join_as_pinned(patterns, tree)
     groups = (choices.groups or edges)(patterns)
-    return join_best([make.search(group) for group in groups], choices.statistics)
+    return join_best([make.search(group) for group in groups], choices.expect)
 
 
 def edges(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.plan import make
-from graphtide.plan.estimate import Estimator, Statistics
 from graphtide.plan.order import join_best
 from graphtide.plan.physical import HashJoin, Physical, Unique
 
@@ -21,18 +20,17 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.variables import Schema
+    from graphtide.plan.estimate import Estimator
 
 FEWER = 0.5
 """The share of the rows that may be left where equal ones are counted."""
 
 
-def matched(
-    rows: Physical, keys: Schema, parts: Sequence[Physical], statistics: Statistics
-) -> Physical:
+def matched(rows: Physical, keys: Schema, parts: Sequence[Physical], expect: Estimator) -> Physical:
     """The keys of rows for which all parts have a match."""
     asked = make.unique(make.keep(rows, keys))
-    tree = join_best([asked, *parts], statistics)
-    return _narrowed(tree, frozenset(keys), Estimator(statistics))
+    tree = join_best([asked, *parts], expect)
+    return _narrowed(tree, frozenset(keys), expect)
 
 
 def _narrowed(node: Physical, read: frozenset[Var], expect: Estimator) -> Physical:
