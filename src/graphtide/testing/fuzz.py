@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from random import Random
-from typing import TYPE_CHECKING, Final, TypeVar
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
@@ -40,6 +43,9 @@ T = TypeVar("T")
 
 MAX_ROWS = 2000
 """Cases with larger answers are skipped: they are slow and find little."""
+
+MAX_SECONDS: Final = 30
+"""Processor time of a schedule; most take a tenth of a second."""
 
 _AT_ONCE = 20
 """Cases per seed. After some ten examples Hypothesis starts to vary earlier ones: short rounds have
@@ -299,13 +305,48 @@ def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) 
 def run_schedules(count: int, first_seed: int, done: Callable[[], object]) -> None:
     """Check `count` random schedules, each in two ways by its seed; call `done` after each.
 
-    Raises ScheduleFailure with a minimised one.
+    Raises ScheduleFailure with a minimised one. A program whose events multiply from tick to tick
+    is left out when it has taken `MAX_SECONDS`.
     """
     for number in range(first_seed, first_seed + count):
         ways = [SCHEDULE_WAYS[number % len(SCHEDULE_WAYS)]]
         ways.append(SCHEDULE_WAYS[(number + 1 + number // 7) % len(SCHEDULE_WAYS)])
-        check_schedule(random_schedule(Random(number)), list(dict.fromkeys(ways)), number)
+        try:
+            with processor_limit(MAX_SECONDS):
+                check_schedule(random_schedule(Random(number)), list(dict.fromkeys(ways)), number)
+        except CaseTooLong:
+            sys.stderr.write(f"schedule {number} is left out: it takes over {MAX_SECONDS} s\n")
         done()
+
+
+class CaseTooLong(BaseException):
+    """A case has used up its processor time: an interrupt, which no `on_error` skips."""
+
+
+@contextmanager
+def processor_limit(seconds: float) -> Iterator[None]:
+    """Interrupt what takes longer, where that is possible: in the main thread of a process.
+
+    >>> with processor_limit(0.05):
+    ...     while True:
+    ...         pass
+    Traceback (most recent call last):
+    graphtide.testing.fuzz.CaseTooLong
+    """
+
+    def interrupt(*_: object) -> NoReturn:
+        raise CaseTooLong
+
+    if not hasattr(signal, "setitimer") or current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @dataclass(frozen=True, slots=True)
