@@ -174,7 +174,12 @@ def _departs(part: object) -> bool:
             ends = isinstance(subject, Var) and isinstance(object_, Var)
             return not ends and not isinstance(path, OneOrMore)
         case Exists(pattern):
-            return any(isinstance(inner, alg.Group) for inner in walk(pattern))
+            # It ignores that a part of a triple term is bound outside to a triple term.
+            return any(
+                isinstance(inner, alg.Group)
+                or (isinstance(inner, Call) and inner.name == "ISTRIPLE")
+                for inner in walk(pattern)
+            )
         case alg.Aggregate(function="COUNT", argument=argument):
             return (
                 argument is not None and not argument.name[0].isalpha()
