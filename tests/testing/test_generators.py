@@ -132,7 +132,8 @@ def test_most_cases_have_answers_and_many_change_them(drawn_cases):
         answers = set()
         for each in case.streams[0]:
             apply_to_store(store, each.changes)
-            rows = sorted(oxigraph_answer(case.query, store).items())
+            answer = oxigraph_answer(case.query, store) or {}  # it may fail on triple terms
+            rows = sorted(answer.items())
             answers.add(tuple(rows))
         outcomes["answered"] += answers != {()}
         outcomes["changed"] += len(answers) > 1
