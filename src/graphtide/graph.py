@@ -166,7 +166,8 @@ class LiveGraph:
         return cast("LiveGraph", self.store.at(time, tx))
 
     def close(self) -> None:
-        """Write what is left to the store and let others open it; in memory, nothing happens."""
+        """Write what is left to the store and let others open it; end the timer of SERVICE."""
+        self.services.close()
         if self._durable is not None:
             self._durable.close()
 
@@ -360,8 +361,7 @@ class LiveGraph:
 
         The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
         join tree of `rete`: pairs of pattern indexes such as `((0, 1), 2)`, or `"written"` for a
-        query whose algebra already is the tree. `history` bounds the rows that are retained for
-        `query.deltas()` or `query.results()`; None retains all of them.
+        query whose algebra already is the tree. `history` bounds the rows it retains (None: all).
 
         A query over windows puts out a result whenever one of them closes (`query.results()`,
         `query.on_result(f)`); with `report="change"` at every time at which events come. With

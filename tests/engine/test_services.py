@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from random import Random
 from time import monotonic, sleep
@@ -93,13 +94,18 @@ def test_a_table_changes_only_when_it_is_fetched_again(remote):
 
 def test_the_timer_fetches(remote):
     with endpoint(of_store(remote)) as url:
-        graph = gt.LiveGraph(services=gt.Services([url], refresh=0.05))
-        query = graph.watch(service(url))
-        remote.update(f"{HEAD} INSERT DATA {{ :c :q 4 }}")
-        deadline = monotonic() + 20
-        while query.count() != 4 and monotonic() < deadline:
+        with gt.LiveGraph(services=gt.Services([url], refresh=0.05)) as graph:
+            query = graph.watch(service(url))
+            remote.update(f"{HEAD} INSERT DATA {{ :c :q 4 }}")
+            deadline = monotonic() + 20
+            while query.count() != 4 and monotonic() < deadline:
+                sleep(0.02)
+            assert query.count() == 4
+        ended = "services" not in [thread.name for thread in threading.enumerate()]
+        while not ended and monotonic() < deadline:
             sleep(0.02)
-        assert query.count() == 4
+            ended = "services" not in [thread.name for thread in threading.enumerate()]
+        assert ended
 
 
 def test_what_no_query_reads_is_forgotten(remote):

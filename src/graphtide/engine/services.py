@@ -140,6 +140,11 @@ class ServiceTables:
                 del self._tables[graph]
         return changed
 
+    def close(self) -> None:
+        """Fetch nothing any more by the timer."""
+        if self._timer is not None:
+            self._timer.stop()
+
     def _apply(self, runtime: Runtime, tables: dict[NamedNode, svc.Table]) -> int:
         """Let tables take the place of those that are there, as one transaction."""
         come: list[ingest.Ids] = []
@@ -279,8 +284,11 @@ class _Timer:
         arguments = tables, seconds, self._stop
         Thread(target=_fetch_again, args=arguments, daemon=True, name="services").start()
 
-    def __del__(self) -> None:
+    def stop(self) -> None:
+        """Fetch nothing any more."""
         self._stop.set()
+
+    __del__ = stop
 
 
 def _fetch_again(tables: weakref.ref[ServiceTables], seconds: float, stop: Event) -> None:
