@@ -40,7 +40,7 @@ test: setup warm ## Run every test, on two processes (JOBS=…)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 warm: setup ## Once: compile the loops and store Java's classes, so that Spark starts sooner
-	-@$(BIN)/python -m graphtide.spark.warm_up --once
+	-@$(BIN)/graphtide warm
 
 quick: setup ## Run every test that is not slow: under three minutes on two cores
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter, defaultdict
 from textwrap import fill
 
@@ -14,10 +15,10 @@ from graphtide.errors import GraphtideError
 settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("full")
 
-QUICK_SHARE = 5
+QUICK_SHARE = 10
 """`make quick` tries one in so many examples of a property; `make test` tries all."""
 
-FEWEST = 10
+FEWEST = 6
 """Examples that `make quick` tries at least, if a property has as many."""
 
 LONGEST = (
@@ -41,6 +42,12 @@ def pytest_collection_modifyitems(config, items) -> None:
         chosen = test._hypothesis_internal_use_settings
         fewer = min(chosen.max_examples, max(FEWEST, chosen.max_examples // QUICK_SHARE))
         test._hypothesis_internal_use_settings = settings(chosen, max_examples=fewer)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector need not look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

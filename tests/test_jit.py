@@ -80,6 +80,15 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_how_long_the_compiler_took_is_known(load):
+    before = jit.compile_seconds()
+    load()(8)
+    compiled = jit.compile_seconds()
+    assert compiled > before
+    load()(8)  # found
+    assert jit.compile_seconds() - compiled < compiled - before
+
+
 def test_a_terminal_shows_how_far_the_compiler_is(load, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     load()(8)

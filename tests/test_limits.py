@@ -6,6 +6,7 @@ import pytest
 
 import graphtide as gt
 from graphtide.errors import DataError, DataLimitError, GraphtideError, LimitError
+from graphtide.jit import PROGRESS
 from graphtide.limits import NAMES, Allowance, Limits, active, allowance
 
 
@@ -84,6 +85,15 @@ def test_time_runs_out():
             left.check_time()
         with pytest.raises(LimitError, match="flush_seconds"):
             left.allow(1)
+
+
+def test_time_in_which_loops_are_compiled_does_not_count(monkeypatch):
+    with Allowance(Limits(flush_seconds=1e-9), "flush") as left:
+        monkeypatch.setattr(PROGRESS, "seconds", PROGRESS.seconds + 60)
+        left.check_time()
+        monkeypatch.undo()
+        with pytest.raises(LimitError, match="the flush takes too long"):
+            left.check_time()
 
 
 def test_limits_are_public():

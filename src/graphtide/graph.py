@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
 from weakref import ref
@@ -396,6 +396,7 @@ class LiveGraph:
         firing: FiringMode = "events",
         resolver: Resolver = "priority",
         seed: int = 0,
+        disabled: Collection[str] = (),
         name: str | None = None,
     ) -> RunningProgram:
         """Run a program: its queries, rules and patterns follow the graph until `close()`.
@@ -409,8 +410,9 @@ class LiveGraph:
         ("events"); one at a time, if its row is still there when its turn comes ("agenda"); or only
         when `program.fire()` is called ("manual"). For the last two, `resolver` chooses the next
         one: "priority", "oldest", "newest", "random" (by `seed`), or a function that gives an
-        activation its rank. The `name` of the program is part of the ids of its firings. A function
-        that has parameters `firing_id` and `graph` gets this id, and the graph, to change it.
+        activation its rank. Rules of the groups that are `disabled` do not run until
+        `program.enable(group)`. The `name` of the program is part of the ids of its firings. A
+        function that has parameters `firing_id` and `graph` gets this id, and the graph, to change.
 
         >>> from graphtide import Program
         >>> graph = LiveGraph()
@@ -426,19 +428,12 @@ class LiveGraph:
         <http://example.org/kitchen>
         """
         running = run(
-            program,
-            self._streams,
-            functions=given_graph(functions or {}, self),
-            on_error=on_error,
-            retries=retries,
-            max_firings=max_firings,
-            max_event_duration=max_event_duration,
-            start=start,
-            firing=firing,
-            resolver=resolver,
-            seed=seed,
+            program, self._streams, functions=given_graph(functions or {}, self),
+            on_error=on_error, retries=retries, max_firings=max_firings,
+            max_event_duration=max_event_duration, start=start, firing=firing, resolver=resolver,
+            seed=seed, disabled=disabled,
             name=name or free_name({each.name for each in self.programs}, self._runtime.done),
-        )
+        )  # fmt: skip
         self._programs = [*self.programs, running]
         return running
 

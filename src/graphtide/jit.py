@@ -115,6 +115,7 @@ class CompilerProgress:
 
     def __init__(self) -> None:
         self.forced = False
+        self.seconds = 0.0
         self._follows = False
         self._announced = False
         self._stack: list[Any] = []
@@ -144,10 +145,18 @@ class CompilerProgress:
         """The innermost function is compiled, or has failed to."""
         dispatcher = self._stack.pop()
         self._done.add(dispatcher)
-        if not self._stack and _is_ours(dispatcher):
+        if self._stack:
+            return
+        seconds = perf_counter() - self._start
+        self.seconds += seconds
+        if _is_ours(dispatcher):
             if _is_terminal():
                 _say("\r\x1b[K")
-            log.debug("compiled %s in %.1f s", _name(dispatcher), perf_counter() - self._start)
+            log.debug("compiled %s in %.1f s", _name(dispatcher), seconds)
+
+    def under_way(self) -> float:
+        """Seconds since the loop began that is being compiled; 0 if there is none."""
+        return perf_counter() - self._start if self._stack else 0.0
 
     def _show(self, name: str, done: int, total: int) -> None:
         text = f"graphtide: compiling {name}: {done} of {total} functions are done"
@@ -165,6 +174,11 @@ class CompilerProgress:
 
 
 PROGRESS: Final = CompilerProgress()
+
+
+def compile_seconds() -> float:
+    """How long this process has compiled so far; limits on time do not count it."""
+    return PROGRESS.seconds + PROGRESS.under_way()
 
 
 def show_progress(*, shown: bool) -> None:

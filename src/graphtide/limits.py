@@ -17,6 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal
 
 from graphtide.errors import DataLimitError, ExpressionError, GraphtideError, LimitError
+from graphtide.jit import PROGRESS
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -118,6 +119,7 @@ class Allowance:
     """Time and memory of one evaluation, in force inside a `with` block.
 
     Inside the allowance of the same work, that one stays in force: a part has no time of its own.
+    Time in which loops are compiled does not count: it is that of the first call.
 
     >>> with Allowance(Limits(query_bytes=1000), "query") as left:
     ...     left.allow(900)
@@ -130,7 +132,7 @@ class Allowance:
       line with --limit-query-bytes
     """
 
-    __slots__ = ("_end", "_left", "_token", "limits", "work")
+    __slots__ = ("_compiled", "_end", "_left", "_token", "limits", "work")
 
     def __init__(self, limits: Limits, work: Work | None = None) -> None:
         self.limits = limits
@@ -144,6 +146,7 @@ class Allowance:
             seconds, size = limits.query_seconds, limits.query_bytes
         self._end = inf if seconds is None else monotonic() + seconds
         self._left = inf if size is None else size
+        self._compiled = PROGRESS.seconds
 
     def __enter__(self) -> Allowance:  # noqa: PYI034 - this one, or the one that it joins
         outer = _ACTIVE.get()
@@ -165,7 +168,8 @@ class Allowance:
 
     def is_over(self) -> bool:
         """Whether the time is over."""
-        return monotonic() > self._end
+        now = monotonic()
+        return now > self._end and now - (PROGRESS.seconds - self._compiled) > self._end
 
     def check_time(self) -> None:
         """Raise `LimitError` if the time is over."""

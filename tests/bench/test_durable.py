@@ -16,6 +16,7 @@ from graphtide.bench.durable import (
 
 
 @pytest.mark.parametrize("part", ["write", "open"])
+@pytest.mark.slow
 def test_a_store_gives_the_answers_of_memory(part):
     tasks = [task for task in make_tasks(600, 600, seed=3) if task.part == part]
     results = [measure(task) for task in tasks]

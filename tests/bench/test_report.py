@@ -58,6 +58,7 @@ def labels(axis, renderer):
         line((9e6, 12.0), (10e6, 13.0)),
     ],
 )
+@pytest.mark.slow
 def test_tick_labels_do_not_overlap(panel):
     pytest.importorskip("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -74,6 +75,7 @@ def test_tick_labels_do_not_overlap(panel):
         assert all(end < start for (_, end), (start, _) in pairwise(spans))
 
 
+@pytest.mark.slow
 def test_plots_are_written_twice(tmp_path):
     pytest.importorskip("matplotlib")
     bars = Panel("bars", {"a": [(0, 1.0), (1, 0.0)]}, categories=("one class", "another"))

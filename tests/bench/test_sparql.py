@@ -42,6 +42,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("operator", quick_sample(OPERATORS, 4), ids=lambda operator: operator.name)
+@pytest.mark.slow
 def test_answers(operator):
     result = measure(OperatorTask(operator.name, 1000))
     if operator.name in ROWS:

@@ -20,6 +20,7 @@ def test_each_line_is_of_a_job():
 @pytest.mark.parametrize(
     "job", ["groups", "reach", "sequence, calls", "NO EVENT", "absence", "window, calls"]
 )
+@pytest.mark.slow
 def test_a_job_has_its_figures(job):
     result = table.measure(table.TableTask(job, 400))
     expected = {line.figure for line in table.LINES if line.job == job}

@@ -1,3 +1,6 @@
+import runpy
+import sys
+
 import pytest
 
 import graphtide
@@ -7,6 +10,13 @@ from graphtide.cli.main import COMMANDS
 def test_version(run):
     ran = run("--version")
     assert (ran.code, ran.out.strip()) == (0, graphtide.__version__)
+
+
+def test_the_package_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["graphtide", "--version"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_module("graphtide", run_name="__main__")
+    assert graphtide.__version__ in capsys.readouterr().out
 
 
 def test_help_lists_every_command(run):

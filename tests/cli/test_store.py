@@ -113,6 +113,7 @@ def test_a_damaged_row_is_found_and_cut(files, capsys):
         assert len(graph) == 2
 
 
+@pytest.mark.slow
 def test_follow_a_store_that_another_process_writes(files):
     store = files / "rail"
     with gt.LiveGraph.open(store, durability="transaction") as graph:

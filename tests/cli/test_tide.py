@@ -15,7 +15,7 @@ RULE s ON A(?x) TEHN
 def test_a_sound_program(run):
     ran = run("check", ALARMS)
     assert ran.code == 0
-    assert ran.lines == [f"{ALARMS}: ok, 0 queries, 4 events, 4 rules"]
+    assert ran.lines == [f"{ALARMS}: ok, 0 queries, 4 events, 4 rules, 4 tests"]
 
 
 def test_all_mistakes_of_a_program_are_told(files, run):

@@ -32,6 +32,7 @@ def loaded(path):
     "name",
     quick_sample(["a.nt", "a.nq.gz", "a.ttl", "a.parquet", "a.arrows", "a.rdfp", "a.rdfp.gz"], 3),
 )
+@pytest.mark.slow
 def test_every_format_holds_the_model(name, tmp_path, lubm_lines, command):
     code, out, err = command("generate", "lubm", "--out", tmp_path / name)
     assert (code, out) == (0, "") and "100,543 triples" in err
@@ -52,6 +53,7 @@ def test_lines_are_n_triples(lubm_lines):
 
 @pytest.mark.parametrize("name", quick_sample(["a.parquet", "a.rdfp"], 2))
 @pytest.mark.parametrize(("size", "events"), [slow(1, 100_543), (20, 5_028)])
+@pytest.mark.slow
 def test_a_stream(name, size, events, tmp_path, lubm_lines, command):
     code, _, _ = command(
         *("generate", "lubm", "--rate", 10_000, "--event-size", size, "--out", tmp_path / name)

@@ -38,6 +38,7 @@ def counts(triples):
 
 
 @pytest.mark.parametrize(("scenario", "size"), MODELS)
+@pytest.mark.slow
 def test_sizes_are_the_published_ones(scenario, size):
     vertices, edges, triples, _ = MODELS[scenario, size]
     found = triples_of(size, scenario)

@@ -108,6 +108,7 @@ def test_a_command_is_run_to_its_end(command, plan, problem, tmp_path):
     assert script.run_command(shown, plan, tmp_path, tmp_path / "log") == problem
 
 
+@pytest.mark.slow
 def test_a_command_without_an_end_is_interrupted(tmp_path, monkeypatch):
     monkeypatch.setattr(script, "STOP_AFTER_S", 2.0)
     wait = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print(7)"

@@ -170,6 +170,7 @@ def never(*_, **__):
 
 @pytest.mark.parametrize("mode", ["transaction", "batch", "none"])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_a_replay_takes_what_functions_did(tmp_path, mode, seed):
     steps = inputs(random.Random(seed), 25)
     wanted, reference, memory = in_memory(steps)
@@ -235,6 +236,7 @@ def test_interrupted_anywhere_it_ends_as_if_it_had_not_been(tmp_path, seed):
 
 @pytest.mark.parametrize("mode", ["transaction", "batch"])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_a_reader_follows_what_functions_do(tmp_path, mode, seed):
     steps = inputs(random.Random(200 + seed), 20)
     wanted, _, _ = in_memory(steps)

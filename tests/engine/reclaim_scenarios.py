@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from graphtide import LiveGraph, Program
 from graphtide.engine import ingest, results, transaction, watch
-from graphtide.engine.dataflow import aggregates, sums, top_rows
+from graphtide.engine.dataflow import aggregates, counting, ranges, sums, top_rows
 from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, ReachKernel, SemiJoinKernel
 from graphtide.patterns import history
 from graphtide.rdf import dictionary
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rules import agenda, detection, firing
-from graphtide.rules.matching import absence, memory
+from graphtide.rules.matching import absence, memory, plain_absence
 from graphtide.streams import query as window_query
 from graphtide.streams import stream
 
@@ -81,6 +81,27 @@ def half_of_a_decomposed_join():
     graph.insert(iri("a"), iri("p"), iri("b"))
     touch(graph)
     graph.insert(iri("b"), iri("q"), iri("c"))
+    return rows(found.table(terms=True))
+
+
+def counts_of_a_join():
+    graph = LiveGraph(store="none")
+    counted = "SELECT ?a (COUNT(*) AS ?n) { ?a :p ?b . ?b :q ?c } GROUP BY ?a"
+    found = graph.watch(PREFIX + counted, strategy="counting")
+    graph.insert(iri("a"), iri("p"), iri("b"))
+    touch(graph)
+    graph.insert(iri("b"), iri("q"), iri("c"))
+    return rows(found.table(terms=True))
+
+
+def row_above_its_bound():
+    graph = LiveGraph(store="none")
+    inner = "{ SELECT (COUNT(?x) AS ?m) { ?y :q ?x } }"
+    found = graph.watch(PREFIX + f"SELECT ?a {{ ?a :p ?v {inner} FILTER (?v < ?m) }}")
+    graph.insert(iri("a"), iri("p"), 1)
+    touch(graph)
+    graph.insert(iri("b"), iri("q"), 7)
+    graph.insert(iri("b"), iri("q"), 8)
     return rows(found.table(terms=True))
 
 
@@ -308,9 +329,9 @@ def firings_while_they_are_read():
     return found
 
 
-def match_without_its_forbidden_event():
+def match_without_its_forbidden_event(where=""):
     text = "RULE Stays WHEN EVENT a = Seen(?a, ?b) NO EVENT b = Left(?a) AFTER[1,9] a"
-    graph, program = started(f"{text} THEN INSERT {{ ?a :stays ?b }}")
+    graph, program = started(f"{text} {where} THEN INSERT {{ ?a :stays ?b }}")
     seen(graph, "ann", 3)
     seen(graph, "bob", 4)
     touch(graph)
@@ -320,15 +341,23 @@ def match_without_its_forbidden_event():
     return [f.why() for f in program.firings()], sorted(str(q[2]) for q in graph.quads())
 
 
-def forbidden_event_before_its_match():
+def forbidden_event_before_its_match(where=""):
     text = "RULE New WHEN EVENT a = Seen(?a, ?b) NO EVENT b = Left(?a) BEFORE[1,9] a"
-    graph, program = started(f"{text} THEN INSERT {{ ?a :new ?b }}")
+    graph, program = started(f"{text} {where} THEN INSERT {{ ?a :new ?b }}")
     seen(graph, "ann", 3, predicate="left")
     touch(graph)
     seen(graph, "ann", 5)
     seen(graph, "bob", 6)
     graph.advance(30)
     return [f.why() for f in program.firings()]
+
+
+def match_whose_forbidden_event_is_filtered():
+    return match_without_its_forbidden_event("WHERE (b AFTER[-99,99] a OR FILTER (?a = ?b))")
+
+
+def filtered_event_before_its_match():
+    return forbidden_event_before_its_match("WHERE (b AFTER[-99,99] a OR FILTER (?a = ?b))")
 
 
 def facts_and_events():
@@ -476,6 +505,8 @@ SCENARIOS = {
     answer_without_quads: [watch.Query],
     history_of_a_closed_query: [watch.Query],
     half_of_a_decomposed_join: [Instances],
+    counts_of_a_join: [counting.CountedGroups],
+    row_above_its_bound: [ranges.RangeRows],
     left_side_of_a_join: [JoinKernel],
     blocked_row_of_an_antijoin: [SemiJoinKernel],
     constant_of_a_filter: [],
@@ -496,8 +527,10 @@ SCENARIOS = {
     event_of_a_rule: [memory.RuleMemory],
     firings_of_a_batch: [agenda.Agenda],
     firings_while_they_are_read: [firing.PendingFirings],
-    match_without_its_forbidden_event: [absence.PendingMatches],
-    forbidden_event_before_its_match: [memory.EventMemory],
+    match_without_its_forbidden_event: [absence.Absence],
+    forbidden_event_before_its_match: [absence.Absence],
+    match_whose_forbidden_event_is_filtered: [plain_absence.PendingMatches],
+    filtered_event_before_its_match: [memory.EventMemory],
     facts_and_events: [],
     waiting_activations: [],
     tokens_of_a_pattern: [detection.PatternRunner],

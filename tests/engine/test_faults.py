@@ -18,6 +18,10 @@ QUERIES = {
     "join": ("SELECT ?a ?c { ?a :knows ?b . ?b :knows ?c }", "search"),
     "memories": ("SELECT ?a ?c { ?a :knows ?b . ?b :likes ?c }", "rete"),
     "decomposed": ("SELECT ?a ?b { ?a :knows ?b . ?a :likes ?c }", "decomposed"),
+    "counting": (
+        "SELECT ?a (COUNT(*) AS ?n) { ?a :knows ?b . ?b :likes ?c } GROUP BY ?a",
+        "counting",
+    ),
     "groups": ("SELECT ?a (COUNT(?b) AS ?n) { ?a :knows ?b } GROUP BY ?a", None),
     "optional": ("SELECT ?a ?c { ?a :knows ?b OPTIONAL { ?b :likes ?c } }", None),
     "absent": ("SELECT ?a ?b { ?a :knows ?b FILTER NOT EXISTS { ?b :likes ?a } }", None),

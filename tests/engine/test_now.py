@@ -48,6 +48,7 @@ CONDITIONS = {
 
 @pytest.mark.parametrize("tick_ms", [1000, 700])
 @pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.slow
 def test_the_answer_is_that_of_every_tick(name, tick_ms):
     text, random = CONDITIONS[name], Random(name)
     graph = gt.LiveGraph(tick_ms=tick_ms)

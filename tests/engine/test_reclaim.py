@@ -66,6 +66,7 @@ def test_the_constant_of_a_filter_is_held():
 
 
 @pytest.mark.parametrize("part", soak.PARTS)
+@pytest.mark.slow
 def test_what_endless_events_leave_behind_is_bounded(part):
     events = 60_000 if JIT else 2000
     graph = soak.make_graph(part)

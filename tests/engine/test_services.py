@@ -44,6 +44,7 @@ def some_quads(random: Random, predicate: str) -> list[Quad]:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.slow
 def test_as_if_all_were_one_graph(pattern):
     random, remote, both = Random(pattern), Store(), Store()
     with endpoint(of_store(remote)) as url:
@@ -255,3 +256,110 @@ def test_from_does_not_hide_it(remote):
         assert graph.watch(text).count() == graph.query(text).num_rows == 3
         named = f"{HEAD} SELECT * {{ GRAPH ?g {{ ?s ?p ?o }} }}"
         assert graph.query(named).num_rows == 0
+
+
+# --- an endpoint that is a variable ---
+
+
+def over_endpoints(silent="", before="?s :at ?where ."):
+    return f"{HEAD} SELECT ?where ?x ?y {{ {before} SERVICE {silent} ?where {{ ?x :q ?y }} }}"
+
+
+def rows_of(table):
+    return Counter((row["where"], row["x"], row["y"]) for row in table.to_pylist())
+
+
+@pytest.fixture
+def two(remote):
+    """Two endpoints with different rows: their addresses and their stores."""
+    other = Store()
+    other.update(f"{HEAD} INSERT DATA {{ :a :q 1 . :c :q 9 }}")
+    with endpoint(of_store(remote)) as one, endpoint(of_store(other)) as two:
+        yield (one, two), (remote, other)
+
+
+ROWS = [
+    [("<http://e/a>", 1), ("<http://e/a>", 2), ("<http://e/b>", 3)],
+    [("<http://e/a>", 1), ("<http://e/c>", 9)],
+]
+
+
+def expected(urls, *numbers):
+    return Counter((f"<{urls[n]}>", *row) for n in numbers for row in ROWS[n])
+
+
+def test_rows_before_it_bind_the_endpoint(two):
+    urls, _ = two
+    graph = gt.LiveGraph(services=urls)
+    query = graph.watch(over_endpoints())
+    assert rows_of(query.table()) == Counter()
+    for numbers in ((0,), (0, 1)):
+        graph.insert("<http://e/s>", "<http://e/at>", f"<{urls[numbers[-1]]}>")
+        assert rows_of(query.table()) == expected(urls, *numbers)
+        assert rows_of(graph.query(over_endpoints())) == expected(urls, *numbers)
+    graph.delete("<http://e/s>", "<http://e/at>", f"<{urls[0]}>")
+    assert rows_of(query.table()) == expected(urls, 1)
+    answer_of(query)
+
+
+def test_a_refresh_asks_every_endpoint_again(two):
+    urls, stores = two
+    graph = gt.LiveGraph(services=urls)
+    query = graph.watch(over_endpoints(before=""))
+    assert rows_of(query.table()) == expected(urls, 0, 1)
+    stores[1].update(f"{HEAD} DELETE DATA {{ :c :q 9 }}")
+    assert graph.services.refresh() == 1
+    gone = Counter([(f"<{urls[1]}>", "<http://e/c>", 9)])
+    assert rows_of(query.table()) == expected(urls, 0, 1) - gone
+    assert rows_of(graph.query(over_endpoints(before=""))) == rows_of(query.table())
+
+
+def test_an_endpoint_that_is_not_on_the_list_has_no_rows(two):
+    urls, _ = two
+    graph = gt.LiveGraph(services=urls[:1])
+    for url in urls:
+        graph.insert("<http://e/s>", "<http://e/at>", f"<{url}>")
+    assert rows_of(graph.query(over_endpoints())) == expected(urls, 0)
+    assert rows_of(graph.watch(over_endpoints()).table()) == expected(urls, 0)
+
+
+def test_a_pattern_that_has_the_endpoint_in_it(two):
+    urls, stores = two
+    stores[0].update(f"{HEAD} INSERT DATA {{ <{urls[0]}> :q 5 . <{urls[1]}> :q 6 }}")
+    graph = gt.LiveGraph(services=urls)
+    text = f"{HEAD} SELECT * {{ SERVICE ?where {{ ?where :q ?y }} }}"
+    for table in (graph.query(text), graph.watch(text).table()):
+        assert [(row["where"], row["y"]) for row in table.to_pylist()] == [(f"<{urls[0]}>", 5)]
+
+
+def test_an_endpoint_among_others_that_fails(two):
+    urls, _ = two
+    with endpoint(fails(503)) as broken:
+        graph = gt.LiveGraph(services=[urls[0], broken])
+        for ask in (graph.query, graph.watch):
+            with pytest.raises(GraphtideError, match=f"SERVICE <{broken}> failed"):
+                ask(over_endpoints(before=""))
+        found = expected(urls, 0) + Counter([(f"<{broken}>", None, None)])
+        assert rows_of(graph.query(over_endpoints("SILENT", ""))) == found
+        assert rows_of(graph.watch(over_endpoints("SILENT", "")).table()) == found
+
+
+def test_a_variable_inside_optional_and_after_values(two):
+    urls, _ = two
+    graph = gt.LiveGraph(services=urls)
+    before = f"VALUES ?where {{ <{urls[1]}> <http://e/none> }}"
+    text = f"{HEAD} SELECT * {{ {before} OPTIONAL {{ SERVICE ?where {{ ?x :q ?y }} }} }}"
+    found = expected(urls, 1) + Counter([("<http://e/none>", None, None)])
+    assert rows_of(graph.query(text)) == found
+    assert rows_of(graph.watch(text).table()) == found
+
+
+@pytest.mark.parametrize(("allow", "problem"), [
+    ([], "none is allowed"), (["http://e/sparql", "*"], r"\* names none"),
+])  # fmt: skip
+def test_a_variable_needs_endpoints_that_are_named(allow, problem):
+    graph = gt.LiveGraph(services=allow)
+    for ask in (graph.query, graph.watch):
+        with pytest.raises(UnsupportedError, match=problem) as refused:
+            ask(over_endpoints())
+        assert "name each" in (refused.value.hint or "")

@@ -59,6 +59,7 @@ def stream(random: Random):
 
 
 @pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.slow
 def test_after_every_transaction_as_pyoxigraph(text):
     for seed in range(2):
         check_case(HEAD + text, stream(Random(seed)))

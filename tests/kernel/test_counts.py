@@ -51,6 +51,23 @@ def test_what_comes_and_goes_inside_a_transaction_leaves_no_trace():
     assert len(kernel) == 0
 
 
+def test_an_answer_that_was_large_gives_its_room_back():
+    """By hand: of 20,000 rows, every hundredth stays; the first ten leave, ten others come."""
+    kernel = Answer(2)
+    rows = [(0, 1 + i % 3, i, -i) for i in range(20_000)]
+    kernel.step(make_batch(rows, 2))
+    large = kernel.nbytes
+    kernel.step(make_batch([(1, -d, *row) for _, d, *row in rows if row[0] % 100], 2))
+    assert kernel.nbytes < large / 20
+    assert len(kernel) == 200
+    more = [(2, -(1 + i % 3), i, -i) for i in range(0, 1000, 100)]
+    more += [(2, 5, i, -i) for i in range(1, 11)]
+    out = kernel.step(make_batch(more, 2))
+    assert [line[2] for line in out.tolist()] == [1 + i % 3 for i in range(0, 1000, 100)] + [0] * 10
+    stay = [[i, -i, 1 + i % 3] for i in range(1000, 20_000, 100)]
+    assert sorted(kernel.rows().tolist()) == sorted(stay + [[i, -i, 5] for i in range(1, 11)])
+
+
 @often
 @given(CASES)
 def test_distinct_and_twin_agree_on_every_transaction(case):

@@ -143,6 +143,7 @@ def collision_cases(start):
     return same_home, same_mark
 
 
+@pytest.mark.slow
 def test_rows_with_colliding_fingerprints_are_kept_apart():
     same_home, same_mark = collision_cases(start=2)
     assert len(same_home) == 1500 and len(same_mark) > 1000
@@ -161,6 +162,7 @@ def test_rows_with_colliding_fingerprints_are_kept_apart():
             assert distinct.sizes() == {"rows": len(present)}
 
 
+@pytest.mark.slow
 def test_keys_with_colliding_fingerprints_have_chains_of_their_own():
     same_home, same_mark = collision_cases(start=1)
     table, probe = RowTable(1, [(0,)]).arrays, same_mark.reshape(-1, 1)

@@ -136,6 +136,7 @@ def test_actions_run_by_priority_then_declaration():
     assert order == ["high", "low", "later"]
 
 
+@pytest.mark.slow
 def test_rules_that_cause_each_other_without_end_are_named():
     engine = Engine()
     again = Rule("again", (EventCondition("a", ALARM, (Var("alarm"), Var("e"))),))

@@ -177,6 +177,7 @@ def test_every_class_agrees_with_the_oracle_and_all_strategies(of_class):
 
 
 @pytest.mark.parametrize("of_class", CLASSES)
+@pytest.mark.slow
 def test_the_generators_make_what_they_say(of_class):
     wanted = {of_class} if of_class != "loosely connected" else {of_class, "star"}
 
@@ -192,6 +193,7 @@ def test_the_generators_make_what_they_say(of_class):
 
 
 @pytest.mark.parametrize("of_class", quick_sample(CLASSES, 2))
+@pytest.mark.slow
 def test_a_graph_without_quads_gives_the_same_deltas(of_class):
     @quick
     @given(bgp_cases(of_class))
@@ -226,6 +228,7 @@ def effective(stream):
 
 @pytest.mark.parametrize("of_class", CLASSES)
 @pytest.mark.parametrize("partitions", quick_sample([3, 1], 2))
+@pytest.mark.slow
 def test_partitions_give_the_same_deltas(of_class, partitions, monkeypatch):
     """The Spark pipeline without Spark, each partition with a decomposed plan."""
     plain, chosen = Runtime.watch, []

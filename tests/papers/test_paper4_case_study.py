@@ -43,7 +43,7 @@ def test_the_two_quick_fixes_of_the_paper():
 
 def test_the_programs_are_sound_and_laid_out(capsys):
     programs = sorted(map(str, FOLDER.glob("*.tide")))
-    assert len(programs) == 2
+    assert len(programs) == 3
     assert main(["check", *programs]) == 0
     assert main(["fmt", "--check", *programs, str(FOLDER.parent / "repairs.tide")]) == 0
 

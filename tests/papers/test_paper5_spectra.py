@@ -82,6 +82,105 @@ def test_examples_2_and_3_joins_in_both_directions(strategy):
     assert found[-1] == [("H1", "H1App1", "H2")], "the last triple completes the match"
 
 
+PATTERNS = {
+    "V1": "?house :has_appliance ?app",
+    "V2": '?app :status "ON"',
+    "V3": "?house :near_by ?nbhouse",
+    "V4": "?nbhouse :id 2",
+}
+JOINS = {"1": ("V1", "V2"), "2": ("V1", "V2", "V3"), "3": ("V1", "V2", "V3", "V4")}
+"""The views of Figure 4, and the patterns that are joined after each of its steps."""
+
+
+class Views:
+    """All views and joins of QUERY 1 over one window, each as a query of its own."""
+
+    def __init__(self, strategy, parts, length=10, step=5):
+        self.graph = LiveGraph(store="matched")
+        self.stream = self.graph.stream(iri("s"))
+        window = f"FROM NAMED WINDOW :w ON :s [RANGE {length} STEP {step}]"
+        head = f"PREFIX : <{EX}> REGISTER RSTREAM"
+        self._queries = {
+            name: self.graph.watch(
+                f"{head} :q{name} AS SELECT {variables} {window} "
+                f"WHERE {{ WINDOW :w {{ {body} }} }}",
+                report="change",
+                strategy=strategy,
+            )
+            for name, (variables, body) in parts.items()
+        }
+
+    def push(self, triples, time):
+        self.stream.push(triples, time=time)
+        self.graph.advance(time + 1)
+        return {name: rows(query.last_result()) for name, query in self._queries.items()}
+
+
+def test_example_2_pairs_that_join_one_pair_are_siblings(strategy):
+    """Pairs 1 to 3 of the one view join 4 and 5, 6, 7 and 8 of the other: five sibling tuples."""
+    first = [(iri(f"H{n}"), iri("has"), iri(f"H{n}App")) for n in (1, 2, 3)]
+    second = [
+        (iri(f"H{n}App"), iri("part"), iri(f"H{n}App{part}"))
+        for n, part in ((1, 1), (1, 2), (2, 1), (3, 1), (3, 2))
+    ]
+    parts = {
+        "V1": ("?h ?a", "?h :has ?a"),
+        "V2": ("?a ?p", "?a :part ?p"),
+        "join": ("?h ?a ?p", "?h :has ?a . ?a :part ?p"),
+    }
+    views = Views(strategy, parts)
+    found = views.push(first, 1)
+    assert (len(found["V1"]), found["V2"], found["join"]) == (3, [], [])
+    joined = []
+    for at, (app, _, part) in enumerate(second):
+        found = views.push([(app, iri("part"), part)], 2 + at)
+        house, group = app[len(EX) + 1 : -4], app[len(EX) + 1 : -1]
+        joined.append((house, group, part[len(EX) + 1 : -1]))
+        assert found["join"] == sorted(joined), "a pair of V2 joins exactly one of V1"
+        assert len(found["V2"]) == at + 1 and len(found["V1"]) == 3
+    siblings = [sum(row[0] == f"H{n}" for row in found["join"]) for n in (1, 2, 3)]
+    assert siblings == [2, 1, 2], "as many as have the ordinals 00, 01 and 10"
+
+
+def test_example_3_views_and_joins_step_by_step(strategy):
+    """What each view holds and each join gives, after each event; then the window slides on."""
+    names = {"V1": "?house ?app", "V2": "?app", "V3": "?house ?nbhouse", "V4": "?nbhouse"}
+    parts = {view: (names[view], PATTERNS[view]) for view in PATTERNS}
+    parts["1"] = ("?house ?app", " . ".join(PATTERNS[view] for view in JOINS["1"]))
+    for step in "23":
+        variables = "?house ?app ?nbhouse"
+        parts[step] = (variables, " . ".join(PATTERNS[view] for view in JOINS[step]))
+    views = Views(strategy, parts, length=8, step=2)
+    one, two = ("H1", "H1App1"), ("H1", "H1App2")
+    assert views.push(FIRST, 1) == {
+        "V1": [one, ("H2", "H2App1")],
+        "V2": [("H1App1",)],  # the other one is off
+        "V3": [("H1", "H2")],
+        "V4": [("H2",)],
+        "1": [one],
+        "2": [(*one, "H2")],
+        "3": [(*one, "H2")],
+    }
+    assert views.push(SECOND, 7) == {
+        "V1": [one, two, ("H2", "H2App1")],
+        "V2": [("H1App1",), ("H1App2",)],
+        "V3": [("H1", "H2")],
+        "V4": [("H2",)],
+        "1": [one, two],
+        "2": [(*one, "H2"), (*two, "H2")],
+        "3": [(*one, "H2"), (*two, "H2")],
+    }
+    assert views.push([(iri("H2"), iri("id"), 2)], 14) == {
+        "V1": [two],  # what came at 1 is out; so the second match has lost its near_by
+        "V2": [("H1App2",)],
+        "V3": [],
+        "V4": [("H2",)],
+        "1": [two],
+        "2": [],
+        "3": [],
+    }
+
+
 def test_example_4_a_partial_match_joins_what_the_window_holds(strategy):
     graph, stream, query = start(strategy)
     stream.push(FIRST, time=1)

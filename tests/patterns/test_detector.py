@@ -16,6 +16,7 @@ from patterns.random_patterns import (
     unrestricted_declarations,
 )
 
+from graphtide.bench import sequence
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import Detector, KernelDetector, make_detector
 from graphtide.testing.event_oracle import EventOracle, OracleMatch
@@ -131,3 +132,24 @@ def test_a_detector_goes_on_where_another_was_saved(
             again = second.step(NUMBERS[name], values, time)
             assert again == whole.step(NUMBERS[name], values, time)
         assert second.advance(END) == whole.advance(END)
+
+
+def test_tokens_of_many_keys_expire_and_their_room_is_used_again() -> None:
+    # First 30,000 keys in ten seconds, then 50: places of tokens, keys and used events are freed.
+    many, few = sequence.make_events(40_000, 30_000, 1), sequence.make_events(40_000, 50, 2)
+    types = np.concatenate([many.types, few.types])
+    keys = np.concatenate([many.keys, few.keys])
+    times = np.concatenate([many.times // 4, few.times + many.times[-1] // 4])
+    events = sequence.SequenceEvents(types, keys, times)
+    automaton = compile_pattern(sequence.sequence_pattern(), sequence.TYPES, lambda _: 0, 1)
+    detector = make_detector(automaton)
+    found: list[sequence.Match] = []
+    for begin in range(0, len(events), 7_001):
+        part = slice(begin, begin + 7_001)
+        columns = detector.feed(types[part], keys[part].reshape(-1, 1), times[part])
+        at = (columns.at + begin).tolist()
+        found += zip(at, columns.values[:, 0].tolist(), columns.start.tolist(), strict=True)
+        saved = detector.save()
+        detector = make_detector(automaton) if begin % 2 else detector
+        detector.load(saved)  # type: ignore[arg-type] # it is of the same kind
+    assert found == sequence.plain_matches(events, sequence.WITHIN_MS, 30_000)

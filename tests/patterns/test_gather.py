@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 import graphtide as gt
+from graphtide.patterns import general
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import make_detector
 from graphtide.patterns.explain import explain_pattern
@@ -210,6 +211,21 @@ def test_a_condition_in_explain():
     assert "B(?k, _) WHERE (?B.v > (2 * ?a.v))" in shown
     assert "context UNRESTRICTED, SKIP TO NEXT" in shown
     assert "conditions between events" in shown
+
+
+def test_too_many_combinations_are_an_error_and_grow_no_further(monkeypatch):
+    """`A{+} -> B` has an instance for each choice of A's: 2 ** n - 1 of them after n A's."""
+    monkeypatch.setattr(general, "MAX_INSTANCES", 100)
+    terms = TermDictionary()
+    _, automaton = automaton_of("A(?k, _){+} -> B(?k, _) CONTEXT UNRESTRICTED", terms)
+    detector = make_detector(automaton)
+    one = (terms.encode(Literal(1)), terms.encode(Literal(1)))
+    for time in range(6):
+        detector.step(NUMBERS["A"], one, time)
+    for time in range(6, 9):
+        with pytest.raises(gt.GraphtideError, match="more than 100 instances"):
+            detector.step(NUMBERS["A"], one, time)
+        assert len(detector.tokens()) == 2**6 - 1
 
 
 def test_all_parcels_of_a_truck():

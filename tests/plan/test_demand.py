@@ -51,6 +51,7 @@ FREE = {
 
 
 @pytest.mark.parametrize("name", [*BOUND, *FREE])
+@pytest.mark.slow
 def test_the_same_answers(name):
     @some
     @given(changes)

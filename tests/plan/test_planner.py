@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
-from graphtide.bench.planner.workload import SocialGraph, query_text
+from graphtide.bench.planner.workload import WorkloadGraph, query_text
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.choose import choose_plan
-from graphtide.plan.cost import plan_cost
+from graphtide.plan.cost import counted_keys, plan_cost
 from graphtide.plan.estimate import Estimator, PredicateStats, Statistics
 from graphtide.plan.order import MAX_EXACT
 from graphtide.plan.patterns import Choices
-from graphtide.plan.physical import HashJoin, nodes
+from graphtide.plan.physical import Counting, HashJoin, nodes
 
 PREFIX = "PREFIX : <http://example.org/> "
 
@@ -145,12 +145,13 @@ def test_rete_is_not_the_choice_if_its_memories_would_not_fit():
         ("zipf", "NOT EXISTS through co-tags", {"rete", "search, reduced", "rete, reduced"}),
         ("zipf", "co-tag with two constants", {"rete"}),
         ("zipf", "triangle", {"search"}),
+        ("zipf", "LSQB 6", {"rete", "search"}),  # at a hub, counting touches very many keys
         ("uniform", "star 2", {"search"}),
     ],
 )
 def test_choices_on_skewed_graphs(shape, name, expected):
     graph = LiveGraph()
-    data = SocialGraph(graph.terms, 5000, shape, seed=1)
+    data = WorkloadGraph(graph.terms, name, 5000, shape, seed=1)
     graph.apply_ids(*data.all_edges().T)
     query = graph.watch(query_text(name))
     shown = query.explain(why=True)
@@ -160,6 +161,35 @@ def test_choices_on_skewed_graphs(shape, name, expected):
     assert lines[0].endswith("which is running")
     reasons = "times the work", "stores too much", "risky"
     assert all(any(each in line for each in reasons) for line in lines[1:])
+
+
+def test_counting_costs_the_partners_of_hubs():
+    """By hand: of 20 + 80 edges into `b`, 20 go to the hub, which has 100 of 180 edges out of `b`.
+
+    An edge out of `b` reaches one key. One into `b` reaches (20 · 100 + 80 · 80 / 80) / 100 = 20.8.
+    """
+    hub = iri("hub")
+    known = Statistics(
+        280,
+        {
+            iri("p"): PredicateStats(100, 100, 81, {}, {hub: 20}),
+            iri("q"): PredicateStats(180, 81, 180, {hub: 100}, {}),
+        },
+    )
+    text = "SELECT ?c (COUNT(*) AS ?n) { ?a :p ?b . ?b :q ?c } GROUP BY ?c"
+    plan = build_plan(parse_query(PREFIX + text), Choices("counting", known))
+    node = next(each for each in nodes(plan.root) if isinstance(each, Counting))
+    into, out = counted_keys(node, Estimator(known))
+    assert (into.touched, out.touched) == (pytest.approx(1 + 20.8), 1)
+
+
+def test_groups_of_counts_store_groups():
+    known = statistics(p=(1000, 100, 10))
+    stored = {}
+    for call in ("COUNT(*)", "MIN(?a)", "COUNT(DISTINCT ?a)"):
+        text = f"{PREFIX} SELECT ?b ({call} AS ?n) {{ ?a :p ?b }} GROUP BY ?b"
+        stored[call] = plan_cost(choose_plan(parse_query(text), known).root, known).stored
+    assert stored == {"COUNT(*)": 10, "MIN(?a)": 1000, "COUNT(DISTINCT ?a)": 1000}
 
 
 def test_an_empty_graph_gets_a_search():

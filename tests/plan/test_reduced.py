@@ -51,6 +51,7 @@ changes = st.tuples(
 @pytest.mark.parametrize("pattern", QUERIES)
 @pytest.mark.parametrize("strategy", ["search", "rete"])
 @given(stream=st.lists(changes, min_size=1, max_size=40))
+@pytest.mark.slow
 def test_deltas_are_those_of_a_search(pattern, strategy, stream):
     """A plan that is swapped in, as re-planning would, while the other one is never changed."""
     graph = LiveGraph()

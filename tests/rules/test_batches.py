@@ -28,6 +28,7 @@ def fired(engine):
 
 @settings(deadline=None, max_examples=200)
 @given(rules(), happenings, gaps)
+@pytest.mark.slow
 def test_matches_of_batches_are_those_of_the_definition(rule, history, times):
     engine, events, states = run([rule], history, times, batched=True)
     assert found(engine, rule) == matches(rule, events, states, 60)

@@ -79,6 +79,7 @@ def run(rule, sizes, seed, *, many=90):
 
 
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.slow
 def test_batches_fire_as_single_events(rule):
     fired = 0
     for seed in range(3):

@@ -159,3 +159,18 @@ def test_a_row_that_appears_is_no_graph_event():
     graph.publish([(iri("u"), iri("says"), iri("v"))], time=5)
     fired = [(firing.rule, firing.time) for firing in running.firings()]
     assert fired == [("Row", 1), ("Row", 3), ("Again", 3), ("Anything", 5)]
+
+
+def test_rows_of_a_narrow_query_beside_a_rule_over_a_wide_one():
+    graph, told = LiveGraph(), []
+    text = """PREFIX : <ex:>
+    QUERY Narrow AS SELECT ?a ?n { ?a :one ?n }
+    QUERY Wide AS SELECT ?a ?b ?c { ?a :two ?b . ?b :three ?c }
+    RULE OfNarrow ON APPEAR OF Narrow(?a, ?n) THEN INSERT { ?a :two :b }
+    RULE OfWide ON APPEAR OF Wide(?a, ?b, ?c) THEN CALL tell(?a, ?b, ?c)"""
+    run(text, graph, functions={"tell": lambda *row: told.append([str(term) for term in row])})
+    graph.insert("<ex:b>", "<ex:three>", "<ex:c>")
+    with graph.transaction() as change:
+        for name in "xyz":
+            change.insert(f"<ex:{name}>", "<ex:one>", 1)
+    assert told == [[f"<ex:{name}>", "<ex:b>", "<ex:c>"] for name in "xyz"]

@@ -179,7 +179,7 @@ def test_tokens_come_back(pattern, stream, other, at, least):
             if place == at:
                 for kind, given_values, later in other:
                     one = make_events([event_ids(graph, kind, given_values)], [time + later])
-                    running._detection.expand(one, 0)
+                    running._detection.expand(one, 0, ())
                     running._detection.pass_time(time + later)
                 running._detection.rollback(marks)
             publish(running, make_events([event_ids(graph, name, values)], [time]))

@@ -118,6 +118,7 @@ def test_keys_and_changes_survive_a_restart(serve, tmp_path):
 
 
 @pytest.mark.parametrize("applied", [0, 1, 2])
+@pytest.mark.slow
 def test_a_crash_in_the_middle_is_made_good(serve, tmp_path, applied):
     """The key is on disk, and only some of its transactions: a retry applies the others."""
     with LiveGraph.open(tmp_path) as graph:

@@ -167,6 +167,7 @@ def test_tokens(serve):
                 remote.insert("<a:>", "<a:>", "<a:>")
 
 
+@pytest.mark.slow
 def test_a_watcher_lives_through_restarts(serve, tmp_path):
     """The server is stopped and started again at the same port, with a store and without."""
     from urllib.parse import urlsplit

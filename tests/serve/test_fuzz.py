@@ -46,6 +46,7 @@ def url():
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
+@pytest.mark.slow
 def test_requests_of_the_description(case, url):
     if case.path.endswith("/events") and case.method == "GET":
         case.path_parameters["id"] = "none"  # an event stream does not end
@@ -85,6 +86,7 @@ def test_random_bytes_do_not_hang_and_memory_is_given_back(url):
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 def test_many_clients_at_once(url):
     """Threads that write, ask, subscribe and go away; all that is left is the graph."""
     failures = []

@@ -33,6 +33,7 @@ def commands():
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.slow
 def test_the_commands_print_what_the_page_says(serve):
     with serve(settings=ServerSettings()) as client:
         check_commands(client)

@@ -177,6 +177,7 @@ HOST = b"Host: localhost\r\n"
         b"Connection: Upgrade\r\nSec-WebSocket-Version: 1\r\n\r\n",
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_broken_requests_are_answered_or_closed(serve, data):
     with serve(head_seconds=0.5, settings=ServerSettings(body_seconds=0.5)) as client:
         answer = raw(client, data)
@@ -185,6 +186,7 @@ def test_broken_requests_are_answered_or_closed(serve, data):
         assert client.get("/healthz").status_code == 200
 
 
+@pytest.mark.slow
 def test_slow_clients_are_disconnected(serve):
     with serve(head_seconds=0.5, settings=ServerSettings(body_seconds=0.5)) as client:
         began = time.monotonic()

@@ -123,6 +123,19 @@ def test_what_is_no_longer_retained_begins_anew(serve):
             assert next(stream)["event"] == "answer"
 
 
+def test_the_server_says_how_much_the_query_of_a_subscription_retains(serve):
+    with serve(settings=ServerSettings(history=10)) as client:
+        made = subscribe(client, PAIRS)
+        (query,) = client.graph.queries
+        for number in range(30):
+            link(client.graph, number, number + 1)
+        assert len(list(query.rows())) == 10
+        with events(client, made, last=client.graph.transactions - 6) as stream:
+            assert next(stream)["event"] == "delta"
+        with events(client, made, last=5) as stream:
+            assert next(stream)["event"] == "answer"
+
+
 def test_queries_of_programs_and_errors(serve):
     graph = LiveGraph()
     graph.run(Program.parse("QUERY Linked AS SELECT ?a { ?a <http://e/p> ?b }"))
@@ -212,6 +225,7 @@ def test_by_websocket(client):
             socket.recv(10)
 
 
+@pytest.mark.slow
 def test_heartbeats_and_idle_subscriptions(serve):
     with serve(settings=ServerSettings(heartbeat_seconds=0.1, idle_seconds=0.2)) as client:
         made = subscribe(client, PAIRS)
@@ -308,6 +322,7 @@ def test_a_cursor_knows_where_its_consumer_is(serve, tmp_path):
         assert (third["event"], third["seq"]) == ("delta", second["seq"] + 1)
 
 
+@pytest.mark.slow
 def test_queries_of_earlier_subscribers_end_unless_they_have_a_cursor(serve, tmp_path):
     other = "SELECT ?s { ?s ?p ?o }"
     with serve(LiveGraph.open(tmp_path)) as client:

@@ -175,6 +175,7 @@ def test_a_directory_is_tailed_wherever_it_is(place):
 
 
 @pytest.mark.parametrize("before", [None, "junk", ""])
+@pytest.mark.slow
 def test_the_first_file_may_be_parquet(place, before, tmp_path_factory):
     if before is not None:
         (place / "a.parquet").write_text(before)

@@ -155,6 +155,61 @@ def test_a_failed_action_leaves_no_activation_of_another_program_behind():
     check_schedule(schedule)
 
 
+def test_timers_of_a_time_come_before_the_absences_that_end_with_it():
+    """No ED comes up to 1: P is complete at 1, and R emits ED only then."""
+    program = (
+        "EVENT EA(?x) AS { ?x :ea ?y }",
+        "EVENT EC(?x) AS { ?x :ec ?y }",
+        "EVENT ED(?x) AS { ?x :ed ?y }",
+        "PATTERN P(?x) AS EA(?x) -> NOT ED(_) WITHIN 1 CONTEXT UNRESTRICTED",
+        "RULE R WHEN EVENT a = EC(?x) NO EVENT b = ED(?x) BEFORE[0,1] a THEN EMIT :s { ?x :ed :a }",
+    )
+    lines = ("0 push s b ea a", "1 push s a ec a", "1 push t b eb b", "2 push t a ec a")
+    schedule = schedule_of(*lines, end=2, program=program)
+    outcome = run_one_by_one(schedule).outcome()
+    assert outcome.sections["complex events P of program 0"] == ["x=b from 0 to 1"]
+    check_schedule(schedule)
+
+
+def test_a_complex_event_is_in_the_cascade_of_the_event_that_completes_it():
+    """R4 has no end: R1, which the same event caused by its first complex event, goes with it."""
+    program = (
+        "EVENT EC(?x) AS { ?x :ec ?y }",
+        "EVENT ED(?x) AS { ?x :ed ?y }",
+        "PATTERN P(?x) AS EC(?x){2} WITHIN 3 CONTEXT UNRESTRICTED SKIP PAST LAST",
+        "PATTERN Q(?x) AS EC(?x){2} WITHIN 3 CONTEXT UNRESTRICTED SKIP PAST LAST",
+        "RULE R1 ON P(?x) THEN INSERT { ?x :q :a }",
+        "RULE R2 ON Q(?x) THEN EMIT :u { ?x :ed :a }",
+        "RULE R4 ON ED(?x) THEN EMIT :u { ?x :ed :a }",
+    )
+    lines = ("0 push t b ec b", "0 push s b ec b", "0 push s a ea b", "0 push t a eb b")
+    schedule = schedule_of(*lines, end=0, program=program)
+    outcome = run_one_by_one(schedule).outcome()
+    assert (outcome.sections["firings of program 0"], outcome.sections["graph"]) == ([], [])
+    check_schedule(schedule)
+
+
+def test_a_cascade_that_is_rolled_back_leaves_the_facts_of_others():
+    """`a q b` was there before the cascade, but no event had made the second program look."""
+    first = (
+        "QUERY Q AS SELECT ?x ?y { ?x :p ?y }",
+        "EVENT Seen(?x) ON APPEAR OF Q(?x)",
+        "EVENT ED(?x) AS { ?x :e ?y }",
+        "RULE R WHEN EVENT a = Seen(?x) NO EVENT b = ED(?x) AFTER[0,1] a THEN EMIT :u { ?x :e :b }",
+    )
+    second = (
+        "EVENT EB(?x) AS { ?x :eb ?y }",
+        "EVENT ED(?x) AS { ?x :e ?y }",
+        "RULE S WHEN FACT { ?x :q ?y } EVENT a = EB(?x) THEN CALL f(?y)",
+        "RULE T ON ED(?x) THEN EMIT :t { ?x :e :a }",
+    )
+    lines = ("0 change +a p b", "0 change +a q b", "2 publish a eb a")
+    schedule = Schedule((first, second), tuple(map(Item.parse, lines)), end=5)
+    outcome = run_one_by_one(schedule).outcome()
+    assert outcome.sections["calls"] == ["f(b) at 2"]
+    check_schedule(schedule)
+
+
 def test_a_difference_shows_where_it_begins():
     ours = Outcome({"calls": ["a", "b"], "graph": ["x"]})
     theirs = Outcome({"calls": ["a", "c"], "graph": ["x"]})

@@ -24,6 +24,7 @@ WAYS = {"1": (1, "grid"), "2": (2, "grid"), "4": (4, "grid"), "4-rete": (4, "ret
 
 
 @pytest.mark.parametrize(("test", "way"), sampled_parameters(evaluation_tests(), tuple(WAYS), 17))
+@pytest.mark.slow
 def test_evaluation(test: EvaluationTest, way: str, record_property) -> None:
     record_property(*line(test, f"partitions-{way}"))
     if (reason := refusal(test)) is not None:

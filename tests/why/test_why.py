@@ -189,6 +189,7 @@ def test_quads_are_found_by_any_index(strategy):
     assert len(query.why(y=iri("b3"), all=True, limit=500).derivations) == 29
 
 
+@pytest.mark.slow
 def test_a_query_that_is_nested_too_deeply_to_be_explained():
     text = "?x :p ?y"
     for _ in range(60):

@@ -39,7 +39,8 @@ Table = dict["Term", dict[str, "Term"]]
 class ServiceClause:
     """`SERVICE endpoint { … }`: the query to send, and the columns of its answer.
 
-    `certain` are those that are bound in every row.
+    `certain` are those that are bound in every row. An endpoint such as `?where` is a variable: the
+    rows of all endpoints that are allowed, each with its endpoint in the column of that name.
     """
 
     endpoint: str
@@ -47,6 +48,14 @@ class ServiceClause:
     query: str
     columns: tuple[str, ...]
     certain: tuple[str, ...]
+
+    @property
+    def variable(self) -> str | None:
+        """The column of the endpoint, if that is a variable."""
+        return self.endpoint[1:] if self.endpoint.startswith("?") else None
+
+    def __str__(self) -> str:
+        return f"SERVICE {self.endpoint if self.variable else f'<{self.endpoint}>'}"
 
     @property
     def graph(self) -> NamedNode:
@@ -64,6 +73,8 @@ class ServiceClause:
         """The rows of the table; what SILENT may leave out is optional."""
         here = self.graph
         sure = () if self.silent else self.certain
+        if self.variable is not None:
+            sure = tuple(dict.fromkeys((self.variable, *sure)))
         patterns = [alg.TriplePattern(row, IS_ROW, IS_ROW, here)]
         patterns += [alg.TriplePattern(row, column_iri(n), Var(n), here) for n in sure]
         node: alg.Node = alg.Bgp(tuple(patterns))

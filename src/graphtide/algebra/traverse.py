@@ -15,20 +15,31 @@ from graphtide.algebra.trees import Deep, bottom_up
 from graphtide.rdf.terms import TERM_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from graphtide.rdf.terms import Term
 
 T = TypeVar("T")
 
 
-def parts(part: object) -> Iterable[Any]:
+def parts(part: object) -> tuple[Any, ...]:
     """The fields of a node or expression, or the elements of a collection; a variable has none."""
     if isinstance(part, tuple | frozenset):
-        return part
-    if is_dataclass(part) and not isinstance(part, Var):
-        return (getattr(part, each.name) for each in fields(part))
-    return ()
+        return tuple(part)
+    return tuple([getattr(part, name) for name in _names(type(part))])
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of nodes or expressions of a kind."""
+    found = _NAMES.get(kind)
+    if found is None:
+        seen = is_dataclass(kind) and not issubclass(kind, Var)
+        found = tuple(each.name for each in fields(cast("Any", kind))) if seen else ()
+        _NAMES[kind] = found
+    return found
 
 
 def walk(part: object) -> Iterator[Any]:
@@ -47,18 +58,18 @@ def walk(part: object) -> Iterator[Any]:
                 continue
             seen.add(id(each))
         yield each
-        rest += reversed(tuple(parts(each)))
+        rest += reversed(parts(each))
 
 
 def map_parts(part: T, f: Callable[[Any], Any]) -> T:
     """A node, expression or collection with `f` applied to each of its `parts`."""
-    old = tuple(parts(part))
+    old = parts(part)
     new = tuple(map(f, old))
     if all(one is other for one, other in zip(old, new, strict=True)):
         return part
     if isinstance(part, tuple | frozenset):
         return cast("T", type(part)(new))
-    names = (each.name for each in fields(cast("Any", part)))
+    names = _names(type(part))
     return cast("T", replace(cast("Any", part), **dict(zip(names, new, strict=True))))
 
 

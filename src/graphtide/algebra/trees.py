@@ -110,8 +110,8 @@ def _fields(node: object) -> Fields:
 
 def inputs(node: Any) -> tuple[Any, ...]:  # noqa: ANN401 - algebra and plans alike
     """The inputs of a node, left before right."""
-    single = tuple(getattr(node, name) for name in _fields(node).single)
-    return single or getattr(node, MANY, ())
+    single = _fields(node).single
+    return tuple([getattr(node, name) for name in single]) or getattr(node, MANY, ())
 
 
 def bottom_up(root: T, *, known: Callable[[T], bool] = lambda _: False) -> list[T]:

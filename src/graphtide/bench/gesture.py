@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from graphtide.graph import LiveGraph
 
 Answer = TypeVar("Answer")
-Mode = Literal["events", "chain, ids", "chain, terms", "program, ids"]
+Mode = Literal["events", "chain, ids", "chain, terms", "program, ids", "program, smoothed"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 """The event engine alone; the chain, fed with ids or with texts; the same as a program of a user,
-with a rule that fires for each gesture."""
+with a rule that fires for each gesture; and that with an angle of the arm that is smoothed."""
+
+SMOOTH: Final = 2
+"""Frames of the moving average: with more, the postures of the recording would be too short."""
 
 ENOUGH_S: Final = 1.0
 """Target duration of a measurement."""
@@ -120,7 +123,7 @@ def make_tasks(bodies: Sequence[int], *, search: bool) -> list[GestureTask]:
     """Each number of bodies in each mode; then the search, in all modes with a graph.
 
     >>> len(make_tasks([1, 2], search=True))
-    11
+    14
     """
     tasks = [GestureTask(count, mode) for mode in MODES for count in bodies]
     chains = [mode for mode in MODES if mode != "events"] if search else []
@@ -197,8 +200,9 @@ def _measure_chain(task: GestureTask) -> GestureResult:
 
 def _play(scene: gesture_scene.GestureScene, mode: Mode) -> Played:
     """Load the initial graph, then measure all frames."""
-    encoder, times = GestureEncoder(scene), CallTimes()
-    chain = ProgramChain() if mode == "program, ids" else Chain()
+    smoothed = mode == "program, smoothed"
+    encoder, times = GestureEncoder(scene, smooth=SMOOTH if smoothed else 0), CallTimes()
+    chain = ProgramChain(smoothed=smoothed) if mode.startswith("program") else Chain()
     frames = frame_loaders(encoder, chain.graph, mode)
     next(frames)()
     for load in frames:

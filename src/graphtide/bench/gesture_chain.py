@@ -110,12 +110,11 @@ class ProgramChain:
     2
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, smoothed: bool = False) -> None:
         self.graph = LiveGraph(tick_ms=1)
         self.gestures = 0
-        self.running = self.graph.run(
-            Program.parse(program_text() + RULE), functions={"next_slide": self._next_slide}
-        )
+        program = Program.parse(program_text(smoothed=smoothed) + RULE)
+        self.running = self.graph.run(program, functions={"next_slide": self._next_slide})
 
     def _next_slide(self, _body: object) -> None:
         self.gestures += 1

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from graphtide.errors import GraphtideError
 
@@ -32,6 +32,21 @@ if TYPE_CHECKING:
 TaskT = TypeVar("TaskT", bound="DataclassInstance")
 ResultT = TypeVar("ResultT", bound="DataclassInstance")
 Progress = Callable[[str], None]
+
+
+class RunLimits(NamedTuple):
+    """What a measurement may take: seconds, and bytes of memory."""
+
+    seconds: float
+    bytes: int
+
+
+class LimitExceededError(GraphtideError):
+    """A measurement was terminated because it went over its `limit`."""
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 def silent(_: str) -> None:
@@ -88,14 +103,25 @@ class Benchmark(Generic[TaskT, ResultT]):
         finally:
             gc.enable()
 
-    def measure_apart(self, task: TaskT) -> ResultT:
-        """Measure a task in a new process."""
+    def measure_apart(self, task: TaskT, limits: RunLimits | None = None) -> ResultT:
+        """Measure a task in a new process, which is killed when it goes over its limits."""
         worker = ["--peer"] if self.is_peer(task) else []
+        worker += [] if limits is None else [f"--bytes={limits.bytes}"]
         command = [sys.executable, "-P", __file__, self.module, json.dumps(asdict(task)), *worker]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        seconds = None if limits is None else limits.seconds
+        try:
+            done = subprocess.run(  # noqa: S603
+                command, capture_output=True, text=True, check=False, timeout=seconds
+            )
+        except subprocess.TimeoutExpired:
+            limit = f"over {seconds:g} s"
+            raise LimitExceededError(f"the measurement ({task}) took {limit}", limit) from None
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if line.strip() and line[0] != " "]
             last = (lines or [f"exit code {done.returncode}"])[-1]
+            if limits is not None and "MemoryError" in last:
+                limit = f"over {limits.bytes / 1e9:g} GB"
+                raise LimitExceededError(f"the measurement ({task}) needed {limit}", limit)
             raise GraphtideError(f"the measurement ({task}) failed: {last}", hint=self.hint)
         return self.result(**json.loads(done.stdout.splitlines()[-1]))
 
@@ -168,4 +194,8 @@ def peak_rss_mb() -> float:
 
 
 if __name__ == "__main__":
+    for _option in sys.argv[3:]:
+        if _option.startswith("--bytes="):
+            _bytes = int(_option.partition("=")[2])
+            resource.setrlimit(resource.RLIMIT_DATA, (_bytes, _bytes))
     main(sys.argv[1], sys.argv[2], peer="--peer" in sys.argv[3:])

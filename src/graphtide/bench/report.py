@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from _typeshed import DataclassInstance
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
+    from graphtide.bench.harness import Benchmark
+    from graphtide.bench.train.protocol import PaperExperiment
+
 Row = TypeVar("Row")
 Point = tuple[float, float]
 
@@ -25,6 +31,9 @@ SUFFIXES: Final = (".png", ".svg")
 MARKERS: Final = "os^vDPX*<>"
 DPI: Final = 144
 DECADE: Final = 10.0
+
+WIDTH: Final = 140
+"""Width of tables that are not printed to a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,7 @@ class Panel:
     """One diagram: lines of points by label, on logarithmic axes.
 
     With `categories`, the x of a point is an index into them and lines are drawn as grouped bars.
+    `ranges` has the least and the largest y at an x, by label: bars behind the points.
     """
 
     title: str
@@ -110,6 +120,7 @@ class Panel:
     log_y: bool = True
     categories: Sequence[str] = ()
     reference: float | None = None
+    ranges: Mapping[str, Sequence[tuple[float, float, float]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +187,9 @@ def _draw(axes: Axes, panel: Panel) -> None:
         return
     for (label, line), marker in zip(panel.lines.items(), MARKERS * len(panel.lines), strict=False):
         x, y = zip(*line, strict=True)
-        axes.plot(x, y, marker=marker, markersize=4, linewidth=1.2, label=label)
+        (drawn,) = axes.plot(x, y, marker=marker, markersize=4, linewidth=1.2, label=label)
+        for at, low, high in panel.ranges.get(label, ()):
+            axes.vlines(at, low, high, color=drawn.get_color(), linewidth=1.0, alpha=0.6)
     if panel.reference is not None:
         axes.axhline(panel.reference, color="grey", linewidth=0.8, linestyle="--")
     axes.set_xscale("log")
@@ -244,3 +257,50 @@ def _figure_class() -> type[Figure]:
             hint="pip install 'graphtide[viz]', or omit --plot",
         ) from None
     return Figure
+
+
+# ---- running and printing ------------------------------------------------------------------------
+
+
+def run_benchmark(
+    benchmark: Benchmark[Any, Any] | PaperExperiment,
+    tasks: Sequence[Any],
+    *,
+    as_json: bool,
+    plot: Path | None = None,
+) -> None:
+    """Run a benchmark, print its report, and draw its plot."""
+    from rich.console import Console
+
+    if plot is not None:
+        check_plot(plot)
+    with show_progress() as progress:
+        results = benchmark.run(tasks, progress)
+    report = benchmark.report(results)
+    for note in report.notes:
+        print(note, file=sys.stderr)
+    if as_json:
+        print(json.dumps(report.objects))
+    else:
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+        for table in report.tables:
+            console.print(table)
+    if plot is not None and report.plot is not None:
+        for path in write_plot(report.plot, plot):
+            print(f"wrote {path}", file=sys.stderr)
+
+
+@contextmanager
+def show_progress() -> Iterator[Callable[[str], None]]:
+    """Yields a function that shows the current step, in a status line on a terminal."""
+    from rich.console import Console
+
+    screen = Console(stderr=True, highlight=False)
+    with screen.status("starting") as status:
+
+        def progress(step: str) -> None:
+            status.update(step)
+            if not screen.is_terminal:
+                print(step, file=sys.stderr)
+
+        yield progress

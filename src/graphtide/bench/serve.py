@@ -38,6 +38,9 @@ START_SECONDS: Final = 120
 SENSORS: Final = 20
 """Sensors of each line; a query is about the sensors of one line."""
 
+HISTORY: Final = 1000
+"""Delta rows that a query retains: so few that memory is at its height after a third of a run."""
+
 POST_SECONDS: Final = 0.02
 EX: Final = "http://example.org/"
 SAMPLED: Final = 10
@@ -50,7 +53,7 @@ _VALUE: Final = re.compile(rb'"(\d{12,})"')
 
 @dataclass(frozen=True, slots=True)
 class ServeTask:
-    """How clients get to know of changes, how many there are, and the"""
+    """How clients get to know of changes, how many there are, and the rate of changes."""
 
     way: str
     clients: int
@@ -75,6 +78,7 @@ class ServeResult:
     p99_ms: float
     server_cores: float
     start_mb: float
+    third_mb: float
     end_mb: float
 
 
@@ -91,12 +95,13 @@ async def _subscribe(task: ServeTask, url: str, process: psutil.Process) -> Serv
     await client.request("POST", "/update", "application/sparql-update", setup)
     readers = await subscribed(url, client, task.clients, task.queries, latencies)
     before, start_mb, began = process.cpu_times(), process.memory_info().rss / 1e6, perf_counter()
-    rate = await write_changes(
+    writes = write_changes(
         client,
         task.rate,
         task.seconds,
         lambda due: ("/changes", "application/rdf-patch", work.patch(due)),
     )
+    rate, third_mb = await asyncio.gather(writes, memory_after(process, task.seconds / 3))
     expected = [work.sent[number % task.queries] for number in range(task.clients)]
     for _ in range(DRAIN_SECONDS * 20):
         if all(r.deltas >= n or r.lost for r, n in zip(readers, expected, strict=True)):
@@ -112,7 +117,7 @@ async def _subscribe(task: ServeTask, url: str, process: psutil.Process) -> Serv
     cores = (after.user + after.system - before.user - before.system) / spent
     return ServeResult(
         task.way, task.clients, task.queries, round(rate), received, missing, disordered,
-        *_summary(latencies), round(cores, 2), round(start_mb, 1), round(end_mb, 1),
+        *_summary(latencies), round(cores, 2), round(start_mb, 1), third_mb, round(end_mb, 1),
     )  # fmt: skip
 
 
@@ -128,7 +133,8 @@ async def _ask(task: ServeTask, url: str, process: psutil.Process) -> ServeResul
     writes = write_changes(
         client, task.rate, task.seconds, lambda due: ("/update", kind, work.update(due))
     )
-    rate, *_ = await asyncio.gather(writes, *polls)
+    third = memory_after(process, task.seconds / 3)
+    rate, third_mb, *_ = await asyncio.gather(writes, third, *polls)
     after = process.cpu_times()
     client.close()
     expected = sum(work.sent[number % task.queries] for number in range(task.clients))
@@ -137,8 +143,15 @@ async def _ask(task: ServeTask, url: str, process: psutil.Process) -> ServeResul
     return ServeResult(
         task.way, task.clients, task.queries, round(rate), len(latencies),
         max(0, expected - len(latencies)), 0,
-        *_summary(latencies), round(cores, 2), round(start_mb, 1), round(end_mb, 1),
+        *_summary(latencies), round(cores, 2), round(start_mb, 1), third_mb, round(end_mb, 1),
     )  # fmt: skip
+
+
+async def memory_after(process: psutil.Process, seconds: float) -> float:
+    """Megabytes of a process, so many seconds from now."""
+    await asyncio.sleep(seconds)
+    size: int = process.memory_info().rss
+    return round(size / 1e6, 1)
 
 
 def _summary(latencies: list[float]) -> tuple[float, float]:
@@ -338,6 +351,7 @@ def _server(task: ServeTask) -> Iterator[tuple[str, psutil.Process]]:
 
     if task.way == WAYS[0]:
         options = ["--port", "0", "--max-subscriptions", str(task.clients + 1)]
+        options += ["--max-history", str(HISTORY)]
         command = [sys.executable, "-m", "graphtide.cli.main", "serve", *options]
     else:
         command = [sys.executable, "-c", f"from {__name__} import peer; peer()"]
@@ -425,7 +439,9 @@ def report(results: Sequence[ServeResult]) -> reports.BenchReport:
         reports.TableColumn("median ms", lambda r: f"{r.median_ms:.1f}"),
         reports.TableColumn("99 % ms", lambda r: f"{r.p99_ms:.1f}"),
         reports.TableColumn("cores of the server", lambda r: f"{r.server_cores:.2f}"),
-        reports.TableColumn("MB", lambda r: f"{r.start_mb:.0f} → {r.end_mb:.0f}"),
+        reports.TableColumn(
+            "MB", lambda r: f"{r.start_mb:.0f} → {r.third_mb:.0f} → {r.end_mb:.0f}"
+        ),
     ]
     table = reports.make_table("A server and its clients", columns, results)
     return reports.BenchReport(reports.to_objects(results), [table], None, [])

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
+from graphtide.bench.report import run_benchmark
 from graphtide.cli import options as opt
 from graphtide.cli.options import MasterOption, PartitionsOption, SeedOption
 
 if TYPE_CHECKING:
-    from graphtide.bench.harness import Benchmark
     from graphtide.bench.train.benchmark import Engine
 
 app = App(name="bench", help="Run the benchmarks, beside other engines.")
-
-WIDTH: Final = 140
-"""Width of tables that are not printed to a terminal."""
 
 OWN_PROCESS: Final = (
     "Each measurement runs in its own process, one after the other; use a quiet machine."
@@ -55,7 +50,7 @@ class BenchCommand:
 
 def train(
     *,
-    sizes: Sizes = "1,2,4,8",
+    sizes: Sizes | None = None,
     queries: str = "all",
     scenario: str = "repair",
     strategies: str = "auto",
@@ -63,6 +58,9 @@ def train(
     rounds: int | None = None,
     select: str | None = None,
     together: bool = False,
+    protocol: str | None = None,
+    runs: int = 10,
+    run_limit: float = 900,
     peers: Peers = False,
     spark: bool = False,
     partitions: PartitionsOption = 2,
@@ -81,8 +79,8 @@ def train(
         Scenario of the Train Benchmark: batch only checks, inject injects errors, repair removes
         them.
     strategies
-        How queries are maintained, separated by commas: search, rete, decomposed, or auto for the
-        planner's choice.
+        How queries are maintained, separated by commas: search, rete, decomposed, counting, or auto
+        for the planner's choice.
     plans
         Names of plans, separated by commas: default for the planner's, A to C for layouts of
         RouteSensor, A to F for those of SemaphoreNeighbor.
@@ -92,20 +90,44 @@ def train(
         What a round transforms: fixed:10 for ten matches of a query, proportional:5 for 5 %.
     together
         Run all queries in one workload, instead of one after the other.
+    protocol
+        paper: the experiment of "Incremental graph queries", section 6. All layouts of RouteSensor
+        and SemaphoreNeighbor are repaired in 100 rounds, ten times each, on models of size 1, 2, 4
+        and so on up to 1024, as far as they fit into 15 minutes and 12 GB. --plot draws its two
+        figures. --sizes, --queries, --rounds, --runs and --run-limit make it shorter.
+    runs
+        How often each measurement of the protocol is run.
+    run_limit
+        Seconds after which a run of the protocol is terminated.
     spark
         Also run the same changes through the pipeline on Spark; sizes of 1 to 4 are enough.
     nodes
         Print what each node of the plans stores and has output; with --json only.
     """
+    from graphtide.bench.train import protocol as paper
     from graphtide.bench.train.benchmark import BENCHMARK, make_tasks, report
     from graphtide.bench.train.plans import check_strategy
     from graphtide.datasets.train import check_scenario, parse_size
 
+    chosen = None if sizes is None else [parse_size(size) for size in opt.names(sizes, "--sizes")]
+    if protocol is not None:
+        fixed = (scenario, strategies, plans, together, peers, spark, nodes)
+        if protocol != "paper" or fixed != ("repair", "auto", "default", *[False] * 4):
+            allowed = (
+                "write paper, beside it --sizes, --queries, --rounds, --select, --runs, --run-limit"
+            )
+            raise opt.invalid("--protocol", protocol, allowed)
+        opt.check_minimum(runs, "--runs", 1)
+        experiment = paper.PaperExperiment(runs, paper.LIMITS._replace(seconds=run_limit))
+        names = opt.names(queries, "--queries")
+        layouts = paper.make_tasks(chosen or paper.SIZES, names, rounds, select)
+        run_benchmark(experiment, layouts, as_json=as_json, plot=plot)
+        return
     engines: list[Engine] = ["pyoxigraph"] if peers else []
     engines += ["spark"] if spark else []
     tasks = make_tasks(
         check_scenario(scenario),
-        [parse_size(size) for size in opt.names(sizes, "--sizes")],
+        chosen or (1, 2, 4, 8),
         opt.names(queries, "--queries"),
         [check_strategy(name) for name in opt.names(strategies, "--strategies")],
         opt.names(plans, "--plans"),
@@ -272,6 +294,7 @@ def gesture(
 def spark(
     *,
     edges: int = 2_000_000,
+    batches: int = 15,
     master: MasterOption = None,
     as_json: AsJson = False,
     seed: SeedOption = 0,
@@ -282,13 +305,17 @@ def spark(
     ----------
     edges
         About how many edges to load.
+    batches
+        How many small micro-batches to measure at each of three sizes.
     """
     from graphtide.bench.spark.benchmark import BENCHMARK, MIN_CHANGES, make_tasks
     from graphtide.cli.spark_engine import check_needs
 
     opt.check_minimum(edges, "--edges", MIN_CHANGES)
+    opt.check_minimum(batches, "--batches", 2)
     check_needs()
-    with make_tasks(edges, seed, master, partial(print, file=sys.stderr)) as tasks:
+    progress = partial(print, file=sys.stderr)
+    with make_tasks(edges, seed, master, progress, batches) as tasks:
         run_benchmark(BENCHMARK, tasks, as_json=as_json)
 
 
@@ -373,7 +400,7 @@ def serve(
     clients: int = 1000,
     query_count: int = 50,
     changes_per_second: int = 5000,
-    seconds: float = 10,
+    seconds: float = 30,
     seed: SeedOption = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -388,7 +415,8 @@ def serve(
     changes_per_second
         How many changes come in per second, two in each transaction.
     seconds
-        How long the changes go on.
+        How long the changes go on; memory is noted after a third of it, when what is retained for
+        readers that come back is at its most.
     """
     from graphtide.bench.serve import BENCHMARK, make_tasks
     from graphtide.cli.serve import check_needs
@@ -499,49 +527,3 @@ for _bench in BENCHMARKS:
         name=_bench.name,
         help=f"{_bench.measures}\n\nExample: `{_bench.example}`\n\n{_bench.notes}",
     )
-
-
-def run_benchmark(
-    benchmark: Benchmark[Any, Any],
-    tasks: Sequence[Any],
-    *,
-    as_json: bool,
-    plot: Path | None = None,
-) -> None:
-    """Run a benchmark, print its report, and draw its plot."""
-    from rich.console import Console
-
-    from graphtide.bench.report import check_plot, write_plot
-
-    if plot is not None:
-        check_plot(plot)
-    with show_progress() as progress:
-        results = benchmark.run(tasks, progress)
-    report = benchmark.report(results)
-    for note in report.notes:
-        print(note, file=sys.stderr)
-    if as_json:
-        print(json.dumps(report.objects))
-    else:
-        console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
-        for table in report.tables:
-            console.print(table)
-    if plot is not None and report.plot is not None:
-        for path in write_plot(report.plot, plot):
-            print(f"wrote {path}", file=sys.stderr)
-
-
-@contextmanager
-def show_progress() -> Iterator[Callable[[str], None]]:
-    """Yields a function that shows the current step, in a status line on a terminal."""
-    from rich.console import Console
-
-    screen = Console(stderr=True, highlight=False)
-    with screen.status("starting") as status:
-
-        def progress(step: str) -> None:
-            status.update(step)
-            if not screen.is_terminal:
-                print(step, file=sys.stderr)
-
-        yield progress

@@ -1,7 +1,8 @@
-"""`graphtide check`, `fmt` and `store`: problems of files and of stores, and their maintenance."""
+"""`graphtide check`, `test`, `fmt` and `store`: problems of files and of stores."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,9 @@ from textwrap import indent
 
 from cyclopts import App
 
+from graphtide.cli import options as opt
 from graphtide.cli.explain import called_functions, plan_text
 from graphtide.cli.inputs import QUERY_SUFFIXES, read_query
-from graphtide.cli.options import DEFAULT_LIMITS, LimitOptions
 from graphtide.cli.output import counted
 from graphtide.durable import retention
 from graphtide.durable import verify as checks
@@ -26,9 +27,10 @@ from graphtide.limits import Limits
 from graphtide.rdf.changes import RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rules.warnings import warnings_of
+from graphtide.testing.program_tests import run_tests
 
 
-def check(*files: Path, limits: LimitOptions = DEFAULT_LIMITS) -> int:
+def check(*files: Path, limits: opt.LimitOptions = opt.DEFAULT_LIMITS) -> int:
     """Check files.
 
     Parameters
@@ -77,6 +79,8 @@ def _program_problems(path: Path) -> Iterator[str]:
         parts.append(counted(len(program.rules), "rule"))
         if program.goals or program.fixes:
             parts += [counted(len(program.goals), "goal"), counted(len(program.fixes), "fix")]
+        if program.tests:
+            parts.append(counted(len(program.tests), "test"))
         print(f"{path}: ok, {', '.join(parts)}")
 
 
@@ -97,6 +101,40 @@ def _data_problems(path: Path, limits: Limits) -> Iterator[str]:
     if not rejected:
         parts = counted(transactions, "transaction")
         print(f"{path}: ok, {counted(changes, 'change')} in {parts}")
+
+
+def test(
+    *programs: Path,
+    tick_ms: opt.TickOption = 1000,  # noqa: PT028 - a command
+    as_json: opt.JsonOption = False,  # noqa: PT028 - same
+) -> int:
+    """Run the tests of programs.
+
+    Parameters
+    ----------
+    programs
+        Programs (.tide) that declare tests, or INCLUDE them.
+    """
+    if not programs:
+        raise GraphtideError("there is nothing to test", hint="graphtide test PROGRAM...")
+    opt.at_least("--tick-ms", tick_ms, 1)
+    ran = failed = 0
+    for path in programs:
+        outcomes = run_tests(path, tick_ms=tick_ms)
+        if not outcomes:
+            raise GraphtideError(
+                f"{path} declares no tests", hint="write TEST name GIVEN … EXPECT …"
+            )
+        for outcome in outcomes:
+            ran, failed = ran + 1, failed + (not outcome.passed)
+            if as_json:
+                print(json.dumps(outcome.as_json(), ensure_ascii=False))
+                continue
+            print(f"{'ok  ' if outcome.passed else 'FAIL'}  {outcome.place} {outcome.test.name}")
+            if not outcome.passed:
+                print(indent(outcome.diff(), "        "))
+    print(f"{counted(ran, 'test')}, {failed} failed", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def fmt(*files: Path, check: bool = False) -> int:

@@ -1,10 +1,14 @@
-"""`graphtide demo`: four standing queries over a railway that changes, on Spark or in process."""
+"""`graphtide demo`: four standing queries over a railway that changes, on Spark or in process.
+
+And `graphtide warm`, after which it starts sooner.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Final
@@ -20,6 +24,7 @@ from graphtide.cli.session import Session
 from graphtide.cli.watch import INTERRUPTED, stoppable
 from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.graph import LiveGraph
+from graphtide.jit import JIT
 from graphtide.lang.tide.ast import NamedQuery
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import write_changes
@@ -245,3 +250,24 @@ def print_why(session: Session) -> None:
     found = next((query for query in session.queries.values() if query.count()), None)
     if found is not None:
         print(f"why is this so?\n{found.why()}", file=sys.stderr)
+
+
+def warm(
+    *,
+    no_spark: Annotated[
+        bool,
+        Parameter(name="--no-spark", help="Leave out Spark, whose sessions start sooner else."),
+    ] = False,
+) -> int:
+    """Compile the loops."""
+    from graphtide.warm import warm_up
+
+    if not JIT:
+        print("there is nothing to compile: GRAPHTIDE_NO_JIT is set", file=sys.stderr)
+        return 0
+    warm_up(lambda line: print(line, file=sys.stderr, flush=True))
+    if not no_spark and find_spec("pyspark") is not None:
+        from graphtide.spark import warm_up as spark
+
+        return spark.main("--once")
+    return 0

@@ -1,7 +1,8 @@
-"""`graphtide explain` and `graphtide why`: plans, automata and rules; rows and their quads."""
+"""`graphtide explain`, `trace` and `why`: plans, automata and rules; their steps; rows."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -12,6 +13,7 @@ from cyclopts import Parameter
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli import options as opt
 from graphtide.cli.inputs import ChangeLog, Rejects, load_data, read_query
+from graphtide.cli.output import shortener
 from graphtide.cli.session import Session
 from graphtide.errors import GraphtideError, QueryError
 from graphtide.graph import LiveGraph
@@ -27,6 +29,7 @@ from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
 from graphtide.repair.explain import explain_fixes
 from graphtide.rules.explain import explain_rules
+from graphtide.rules.running.tracing import TraceRecord, chrome_trace
 from graphtide.streams.query import explain_windows
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 TICK_MS: Final = 1000
 
 WhyFormat = Literal["text", "json", "mermaid", "html"]
+TraceFormat = Literal["text", "chrome"]
 
 NO_SUCH_ROW: Final = 1
 """The exit code of `graphtide why` for a row that is not in the answer."""
@@ -195,6 +199,64 @@ def called_functions(program: Program) -> list[str]:
 def no_functions(program: Program) -> dict[str, Callable[..., None]]:
     """A function that does nothing for each that the rules of a program call."""
     return {name: lambda *_: None for name in called_functions(program)}
+
+
+# --- steps ---
+
+
+def trace(
+    program: Path,
+    /,
+    *,
+    changes: opt.ChangesOption = None,
+    data: opt.DataOption = None,
+    format: Annotated[  # noqa: A002 - the name of the option
+        TraceFormat,
+        Parameter(
+            help=f"{opt.FORMAT_HELP} text has a line per step; chrome is the trace event format of "
+            "Chrome, which Perfetto (ui.perfetto.dev) shows."
+        ),
+    ] = "text",
+    as_json: opt.JsonOption = False,
+    stream: tuple[str, ...] = (),
+    until: opt.UntilOption = None,
+    tick_ms: opt.TickOption = TICK_MS,
+    limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
+) -> None:
+    """Trace a program.
+
+    Parameters
+    ----------
+    program
+        A .tide file of events, patterns and rules.
+    stream
+        IRI of a graph into which inserts are events, for rules and patterns. Repeat the option for
+        several.
+    """
+    opt.at_least("--tick-ms", tick_ms, 1)
+    if changes is None:
+        raise GraphtideError("there are no changes to trace", hint="--changes FILE")
+    parsed, bounds = Program.read(program), limits.limits()
+    log = ChangeLog(changes, rejects=Rejects(limits=bounds), until=until)
+    log.check()
+    graph = LiveGraph(tick_ms=tick_ms, limits=bounds)
+    for name in stream:
+        graph.stream(name)
+    running = graph.run(parsed, functions=no_functions(parsed))
+    records: list[TraceRecord] = []
+    short = shortener(next(iter(parsed.texts.values()), ""))
+    if format == "chrome":
+        running.on_trace(records.append)
+    elif as_json:
+        running.on_trace(lambda record: print(json.dumps(record.as_json(), ensure_ascii=False)))
+    else:
+        running.on_trace(lambda record: print(record.line(short)))
+    load_data(graph, data or ())
+    session = Session(graph, {}, tick_ms=tick_ms)
+    for _ in session.follow(log):
+        pass
+    for line in chrome_trace(records, tick_ms) if format == "chrome" else ():
+        print(line)
 
 
 # --- rows ---

@@ -1,7 +1,7 @@
 """The entry point of the command line: the commands, and their exit codes.
 
-Exit codes: 0 done; 1 problems found by `check`, no plan by `repair`, or no such row by `why`; 2 an
-error in the input or the arguments; 70 a bug of Graphtide; 130 interrupted.
+Exit codes: 0 done; 1 problems found by `check`, a failed `test`, no plan by `repair`, or no such
+row by `why`; 2 an error in the input or the arguments; 70 a bug of Graphtide; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -88,6 +88,14 @@ COMMANDS = (
         "--format svg > left.svg",
     ),
     Command(
+        "explain:trace",
+        "Trace a program over changes: events, tokens, activations, firings, and what is dropped.",
+        "graphtide trace examples/doors.tide --changes examples/doors.rdfp",
+        "One line per step, in order; of a token or a match that is dropped, why. With --format "
+        "chrome, a file for Perfetto: graphtide trace doors.tide --changes doors.rdfp --format "
+        "chrome > doors.json",
+    ),
+    Command(
         "explain:why",
         "Explain why a row is in a query's answer: the quads behind it; or why it is not.",
         "graphtide why route.rq --row route=:route5 --data rail.ttl",
@@ -100,6 +108,13 @@ COMMANDS = (
         "graphtide check alarms.tide route.rq rail.ttl today.rdfp",
         "For a query it also reports whether it can be maintained, and by which plan. The exit "
         "code is 1 if there is a problem.",
+    ),
+    Command(
+        "check:test",
+        "Run the tests that programs declare (TEST … GIVEN … EXPECT …).",
+        "graphtide test examples/alarms.tide",
+        "Each test has an empty graph of its own; CALL calls nothing. Of a test that fails, it "
+        "shows what was expected, after -, and what came, after +; the exit code is then 1.",
     ),
     Command(
         "check:fmt",
@@ -170,6 +185,13 @@ COMMANDS = (
         "Watch a railway change: four standing queries on Spark, with live + and - rows.",
         "graphtide demo --transactions 100 --seed 7",
         "It needs no files, and leaves none behind.",
+    ),
+    Command(
+        "demo:warm",
+        "Compile the inner loops, once after an install: no first answer waits for that.",
+        "graphtide warm --no-spark",
+        "Without it they are compiled when they are first needed. It does nothing that was done "
+        "before.",
     ),
     Command(
         "generate:app",

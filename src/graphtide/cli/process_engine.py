@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphtide.algebra.nodes import SelectQuery
+from graphtide.cli.explain import no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog, Rejects, load_data, open_graph
 from graphtide.cli.options import invalid
 from graphtide.cli.output import counted, open_output
@@ -25,6 +26,7 @@ from graphtide.cli.watch import INTERRUPTED, print_summary, stoppable
 from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program
 from graphtide.rdf.changes import CHANGE_SCHEMA, ChangeBatch, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
@@ -39,9 +41,11 @@ from graphtide.spark.state.messages import REJECTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from graphtide.cli.run import RunRequest
     from graphtide.rdf.terms import Term
+    from graphtide.rules.program import RunningProgram
 
 ROWS_PER_FILE: Final = 100_000
 """Rows of output after which a batch of files is written."""
@@ -80,13 +84,16 @@ def _run(graph: LiveGraph, request: RunRequest, rejects: Rejects) -> int:
         graph.stream(name)
     # As on Spark, the program takes in the data like any other transaction.
     known = [each for each in graph.programs if each.program == request.program]
-    running = known[0] if known else graph.run(request.program, functions=request.functions)
+    running = known[0] if known else graph.run(
+        request.program, functions=request.functions, disabled=request.disabled
+    )  # fmt: skip
     session = Session(
         graph, {}, on_error=request.on_error, tick_ms=request.tick_ms, shown=request.page
     )
     session.add_program(running, new=not known)
     files = None if request.out is None else OutputFiles(request)
     load_data(graph, request.data)
+    watch = None if request.watched is None else ProgramWatch(request.watched, running, session)
     code = 0
     try:
         with (
@@ -98,6 +105,8 @@ def _run(graph: LiveGraph, request: RunRequest, rejects: Rejects) -> int:
                     files.add(found, rejects.rows)
                 output.write(found)
                 _check_quarantine(rejects, request)
+                if watch is not None:
+                    output.write(watch.look())
     except KeyboardInterrupt:
         code = 0 if request.follow else INTERRUPTED
     except GraphtideError:
@@ -111,6 +120,38 @@ def _run(graph: LiveGraph, request: RunRequest, rejects: Rejects) -> int:
     if request.out is not None:
         print(f"the output is in {Location.of(request.out)}", file=sys.stderr)
     return code
+
+
+class ProgramWatch:
+    """Looks whether the file of a program has changed, or others below its folder, and reads it."""
+
+    def __init__(self, path: Path, running: RunningProgram, session: Session) -> None:
+        self._path = path
+        self._running = running
+        self._session = session
+        self._looked, self._seen = time.monotonic(), self._stamps()
+
+    def _stamps(self) -> dict[Path, tuple[int, int]]:
+        found = {self._path, *self._path.parent.rglob(f"*{PROGRAM_SUFFIX}")}
+        stats = {path: path.stat() for path in found if path.exists()}
+        return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in stats.items()}
+
+    def look(self) -> list[SessionOutput]:
+        """Replace the program if its text is another now; the first output of the new one."""
+        if time.monotonic() - self._looked < POLL_SECONDS:
+            return []
+        self._looked, before, self._seen = time.monotonic(), self._seen, self._stamps()
+        if self._seen == before:
+            return []
+        try:
+            program = Program.read(self._path)
+            done = self._running.replace(program, functions=no_functions(program))
+        except GraphtideError as error:
+            print(f"the program goes on as it was: {error}", file=sys.stderr)
+            return []
+        print(f"{self._path} was read again: {done}", file=sys.stderr)
+        self._session.go_on(self._running, done)
+        return self._session.take()
 
 
 def _check_quarantine(rejects: Rejects, request: RunRequest) -> None:

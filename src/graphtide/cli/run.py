@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -71,6 +71,9 @@ class RunRequest:
     store: Path | None = None
     hubs: tuple[str, ...] = ()
     page: bool = False
+    disabled: tuple[str, ...] = ()
+    watched: Path | None = None
+    """The file of the program, if it is read again when it changes."""
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -90,6 +93,13 @@ class RunRequest:
         opt.at_least("--idle-seconds", self.idle_seconds, 0)
         opt.at_least("--partitions", self.partitions, 1)
         opt.at_least("--rows-per-batch", self.rows_per_batch, 1)
+        self.program.without_groups(self.disabled)
+        if self.watched is not None and self.out is not None:
+            raise GraphtideError(
+                "--watch-program is not for --out: the files of a run have the columns of its "
+                "first program",
+                hint="leave one of them out",
+            )
         self.kafka.check()
         if self.kafka.servers is None:
             reject_query(self.changes, "--changes")
@@ -156,6 +166,8 @@ def run(
     rows_per_batch: int = 200_000,
     layout: opt.LayoutOption = None,
     hub: opt.HubOption = (),
+    disable: tuple[str, ...] = (),
+    watch_program: bool = False,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
     kafka: opt.KafkaOptions = opt.NO_KAFKA,
 ) -> int:
@@ -185,6 +197,12 @@ def run(
         Interval between Spark's micro-batches, such as 500ms, 1s or 2m.
     rows_per_batch
         Approximate maximum number of rows per micro-batch.
+    disable
+        A group of rules (RULE name IN group) that does not run. Repeat the option for several.
+    watch_program
+        Read the program again when its file, or another one below its folder, changes. What is as
+        it was goes on; with an error in it, the old one does. In process only: for Spark, stop the
+        run and use `graphtide evolve`.
     """
     if (changes is None) == (kafka.servers is None):
         raise GraphtideError(
@@ -195,7 +213,7 @@ def run(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        kafka, idle_seconds, store, hub, page,
+        kafka, idle_seconds, store, hub, page, disable, program if watch_program else None,
     )  # fmt: skip
     request.check()
     return run_with(choose_engine(engine if store is None else "process"), request)
@@ -214,7 +232,14 @@ def run_with(engine: opt.Engine, request: RunRequest) -> int:
     if engine == "spark":
         from graphtide.cli.spark_engine import run_on_spark
 
-        return run_on_spark(request)
+        if request.watched is not None:
+            raise GraphtideError(
+                "--watch-program is for --engine process",
+                hint="stop the run, and let it go on with another program: graphtide evolve",
+            )
+        return run_on_spark(
+            replace(request, program=request.program.without_groups(request.disabled))
+        )
     from graphtide.cli.process_engine import run_in_process
 
     return run_in_process(request)

@@ -51,6 +51,7 @@ def serve(
     max_body_bytes: int = 64 << 20,
     max_rows: int = 1_000_000,
     max_subscriptions: int = 100,
+    max_history: int = 20_000,
     tick_ms: opt.TickOption = 1000,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> int:
@@ -80,10 +81,14 @@ def serve(
         Most rows of an answer.
     max_subscriptions
         Most subscriptions of one client.
+    max_history
+        Most delta rows that the query of a subscription retains, for readers that come back; with
+        a --store they can go back further.
     """
     for option, value in (
         ("--port", port), ("--max-body-bytes", max_body_bytes), ("--max-rows", max_rows),
-        ("--max-subscriptions", max_subscriptions), ("--tick-ms", tick_ms),
+        ("--max-subscriptions", max_subscriptions), ("--max-history", max_history),
+        ("--tick-ms", tick_ms),
     ):  # fmt: skip
         opt.at_least(option, value, 0 if option == "--port" else 1)
     check_needs()
@@ -98,7 +103,10 @@ def serve(
     try:
         graph = _graph(program, data, store, read_only=read_only, tick_ms=tick_ms, limits=limits)
         settings = ServerSettings(
-            body_bytes=max_body_bytes, rows=max_rows, subscriptions=max_subscriptions
+            body_bytes=max_body_bytes,
+            rows=max_rows,
+            subscriptions=max_subscriptions,
+            history=max_history,
         )
         served = Host(graph, settings=settings)
         if demo:

@@ -20,7 +20,7 @@ from graphtide.rules.firing import MAX_LISTED
 from graphtide.streams.read import has_timestamps, timestamped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import Output
     from graphtide.engine.watch import Query
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
     from graphtide.rules.program import RunningProgram
+    from graphtide.rules.running.replacement import Replacement
 
 SHOWN_ROWS: Final = 5000
 """Rows of the last deltas that a query keeps where they are shown elsewhere, too."""
@@ -128,6 +129,11 @@ class DeltaSource:
         before = query.count() - sum(int(net[:, DIFF].sum()) for net, _ in query.history())
         self._queries[query.name] = query, RowTally(before)
 
+    def remove(self, name: str) -> None:
+        """Collect the deltas of a query no more."""
+        self._queries.pop(name, None)
+        self._seen.pop(name, None)
+
     def tallies(self) -> Mapping[str, Tally]:
         """By query, what its deltas add up to."""
         return {name: tally for name, (_, tally) in self._queries.items()}
@@ -215,6 +221,13 @@ class ProgramSource:
         patterns = program.program.patterns
         self._tallies = {p.name: CountTally("complex event") for p in patterns}
         self._firings = CountTally("firing")
+
+    def go_on(self, kept: Collection[str]) -> None:
+        """The program was replaced: count the complex events of patterns that are not kept anew."""
+        old, self._tallies = self._tallies, {}
+        for pattern in self._program.program.patterns:
+            fresh = CountTally("complex event")
+            self._tallies[pattern.name] = old[pattern.name] if pattern.name in kept else fresh
 
     def tallies(self) -> Mapping[str, Tally]:
         """How many complex events of each pattern, and how many firings."""
@@ -310,6 +323,22 @@ class Session:
         self._programs.append(ProgramSource(program))
         if not new:
             self._programs[-1].take()
+
+    def go_on(self, program: RunningProgram, done: Replacement) -> None:
+        """A program was replaced, after its output was taken: collect what it puts out now."""
+        own = program.queries
+        for kind, name in (*done.changed, *done.removed):
+            if kind == "QUERY":
+                self.queries.pop(name)
+                self._deltas.remove(name)
+                self._windows = [each for each in self._windows if name not in each.tallies()]
+        for kind, name in (*done.changed, *done.added):
+            if kind == "QUERY":
+                own[name].retain(None)
+                self._collect(own[name], own[name].text)
+        kept = [name for kind, name in done.kept if kind == "PATTERN"]
+        for source in self._programs:
+            source.go_on(kept)
 
     def _go_on(self, query: Query, text: str) -> None:
         """Collect what a query of the store puts out from now on."""

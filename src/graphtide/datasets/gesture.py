@@ -51,10 +51,14 @@ _CONSTANTS: Final = (
     *(f"<{BODY}{name}>" for name in gesture_scene.POINTS),
     f"<{BODY}Body>",
     *(f"<{BODY}{name[0].upper()}{name[1:]}>" for name in gesture_scene.POINTS),
+    f"<{BODY}angle>",
 )
 _TYPE, _ATTRIBUTE, _REFERENCE = 0, 1, 1 + len(gesture_scene.ATTRIBUTES)
 _BODY_CLASS = _REFERENCE + len(gesture_scene.POINTS)
 _POINT_CLASS = _BODY_CLASS + 1
+_ANGLE = _POINT_CLASS + len(gesture_scene.POINTS)
+_ELBOW = gesture_scene.POINTS.index("rightElbow")
+_DEGREES = np.arange(181)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,14 +92,17 @@ class GestureFrame:
 class GestureEncoder:
     """Encodes frames of a scene. Its terms are constants, bodies, their points, then integers.
 
+    With `smooth`, the right elbow has the angle of the arm too: the mean of that many frames.
+
     >>> from graphtide.datasets.gesture_scene import GestureScene
     >>> encoder = GestureEncoder(gesture_scene.GestureScene(bodies=1, cycles=1))
     >>> len(encoder.initial()), len(encoder.frame(0, *next(encoder.scene.moves())))
     (161, 80)
     """
 
-    def __init__(self, scene: gesture_scene.GestureScene) -> None:
+    def __init__(self, scene: gesture_scene.GestureScene, *, smooth: int = 0) -> None:
         self.scene = scene
+        self.smooth = smooth
         bodies, points = scene.bodies, len(gesture_scene.POINTS)
         body = [f"<{gesture_scene.DATA}body{number}>" for number in range(bodies)]
         point = [
@@ -105,7 +112,7 @@ class GestureEncoder:
         ]
         self._bodies = len(_CONSTANTS) + np.arange(bodies)
         self._points = len(_CONSTANTS) + bodies + np.arange(bodies * points).reshape(bodies, -1)
-        self._values = scene.values()
+        self._values = np.union1d(scene.values(), _DEGREES) if smooth else scene.values()
         numbers = [f'"{number}"^^<{gesture_scene.XSD_INTEGER}>' for number in self._values.tolist()]
         self._numbers = len(_CONSTANTS) + len(body) + len(point)
         self.terms: Strings = pa.array([*_CONSTANTS, *body, *point, *numbers], pa.string())
@@ -153,9 +160,31 @@ class GestureEncoder:
 
     def frames(self) -> Iterator[GestureFrame]:
         """The initial graph, then all frames."""
-        yield self.initial()
+        if not self.smooth:
+            yield self.initial()
+            for number, (before, after) in enumerate(self.scene.moves()):
+                yield self.frame(number, before, after)
+            return
+        average = gesture_scene.MovingAverage(self.smooth)
+        old = average.add(gesture_scene.arm_angles(self.scene.coordinates(-1)))
+        yield self._with_angles(self.initial(), 0, None, old)
         for number, (before, after) in enumerate(self.scene.moves()):
-            yield self.frame(number, before, after)
+            new = average.add(gesture_scene.arm_angles(after))
+            yield self._with_angles(self.frame(number, before, after), number + 1, old, new)
+            old = new
+
+    def _with_angles(
+        self, frame: GestureFrame, tx: int, before: Longs | None, after: Longs
+    ) -> GestureFrame:
+        """A frame whose changes include those of the angles."""
+        rows, diffs = [frame.triples.rows], [frame.diff]
+        for sign, angles in ((-1, before), (1, after)):
+            if angles is not None:
+                predicate = np.full(len(angles), _ANGLE)
+                columns = (self._points[:, _ELBOW], predicate, self._indexes(angles))
+                rows.append(np.column_stack(columns).astype(np.int32))
+                diffs.append(np.full(len(angles), sign, np.int8))
+        return self._frame(np.concatenate(rows), np.concatenate(diffs), tx)
 
     def ids(self, dictionary: TermDictionary) -> Ints:
         """The dictionary id of each term."""

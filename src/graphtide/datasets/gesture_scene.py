@@ -7,6 +7,7 @@ events make a gesture.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -238,6 +239,38 @@ class GestureScene:
 
 
 _RECORDED: Final = recorded()
+
+
+def arm_angles(points: Longs) -> Longs:
+    """Degrees between the upper and the lower right arm of each body: 0 is stretched.
+
+    >>> arm_angles(GestureScene(bodies=1).coordinates(2)).tolist()  # 14 - 8 degrees
+    [6]
+    """
+    names = ("rightShoulder", "rightElbow", "rightHand")
+    shoulder, elbow, hand = (points[:, POINTS.index(name)] for name in names)
+    (ux, uy), (lx, ly) = (elbow - shoulder).T, (hand - elbow).T
+    degrees = np.degrees(np.arctan2(np.abs(ux * ly - uy * lx), ux * lx + uy * ly))
+    rounded: Longs = np.rint(degrees).astype(np.int64)
+    return rounded
+
+
+class MovingAverage:
+    """The mean of the last `width` values of each body, rounded; of fewer at the beginning.
+
+    >>> average = MovingAverage(3)
+    >>> [average.add(np.array([value])).item() for value in (6, 12, 90, 6)]
+    [6, 9, 36, 36]
+    """
+
+    def __init__(self, width: int) -> None:
+        self._last: deque[Longs] = deque(maxlen=width)
+
+    def add(self, values: Longs) -> Longs:
+        """Take in the values of a frame; the means."""
+        self._last.append(values)
+        means: Longs = np.rint(np.mean(list(self._last), axis=0)).astype(np.int64)
+        return means
 
 
 EVENT_AT: Final = {

@@ -66,14 +66,17 @@ def _read(*path: str) -> str:
     return files(__package__).joinpath("sparql", *path[:-1], f"{path[-1]}.rq").read_text("utf-8")
 
 
-def program_text() -> str:
+def program_text(*, smoothed: bool = False) -> str:
     """A program with the posture queries, their events and the gesture.
+
+    With `smoothed`, postures go by the smoothed angle of the arm, which the frames must have.
 
     >>> from graphtide.lang.tide.program import Program
     >>> [pattern.name for pattern in Program.parse(program_text()).patterns]
     ['Forward']
     """
-    queries = (f"QUERY {name} AS {_select(query_text('gesture', name))}" for name in POSTURES)
+    folder = ("gesture", "smoothed") if smoothed else ("gesture",)
+    queries = (f"QUERY {name} AS {_select(_read(*folder, name))}" for name in POSTURES)
     return "\n".join((f"PREFIX : <{BODY}>", *queries, GESTURE_EVENTS))
 
 

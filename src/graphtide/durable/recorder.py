@@ -157,6 +157,13 @@ class Recorder:
             self.loose |= not ended
             for each in ended:
                 self.registrations.remove(each)
+        elif entry.kind == "replace":
+            self.registrations = [
+                _replaced(each, entry.fields)
+                if each.kind == "run" and each.fields["name"] == entry.fields["name"]
+                else each
+                for each in self.registrations
+            ]
 
     def _add(self, entry: InputEntry) -> None:
         if self.broken is not None:
@@ -320,8 +327,18 @@ def _entry(kind: str, *what: Any) -> InputEntry:  # noqa: ANN401 - the fields of
         case "run":
             name, program, options = what
             return InputEntry(kind, {"name": name, "options": options, **program_fields(program)})
+        case "replace":
+            name, program, disabled = what
+            return InputEntry(kind, {"name": name, "disabled": disabled, **program_fields(program)})
         case _:
             raise AssertionError(kind)
+
+
+def _replaced(run: InputEntry, fields: dict[str, Any]) -> InputEntry:
+    """The registration of a program that another one has replaced."""
+    options = {**run.fields["options"], "disabled": fields["disabled"]}
+    texts = {key: value for key, value in fields.items() if key in ("sources", "queries")}
+    return InputEntry("run", {"name": fields["name"], "options": options, **texts})
 
 
 def _watch_entry(

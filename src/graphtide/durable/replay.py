@@ -69,7 +69,7 @@ END: Final = Until()
 """The end of the journal."""
 
 
-MUST_SUCCEED: Final = ("changes", "watch", "run")
+MUST_SUCCEED: Final = ("changes", "watch", "run", "replace")
 """Inputs that are recorded when they are known to be accepted; others, before they are tried."""
 
 
@@ -182,10 +182,14 @@ class Replay:
                 next(q for q in self.graph.queries if q.name == fields["name"]).close()
             case "stop" if not self.only_data:
                 self._program(fields["name"]).close()
+            case "replace" if not self.only_data:
+                program = program_of(fields)
+                functions = self._functions_of(program, fields["name"])
+                self._program(fields["name"]).become(program, fields["disabled"], functions)
             case "fire" if not self.only_data:
-                program = self._program(fields["name"])
-                waiting = (a for a in program.activations() if a.number == fields["number"])
-                program.fire(next(waiting))
+                running = self._program(fields["name"])
+                waiting = (a for a in running.activations() if a.number == fields["number"])
+                running.fire(next(waiting))
             case _:
                 pass
 
@@ -279,16 +283,20 @@ class Replay:
 
     def _run(self, fields: dict[str, Any]) -> None:
         program = program_of(fields)
+        functions = self._functions_of(program, fields["name"])
+        self.graph.run(program, functions=functions, name=fields["name"], **fields["options"])
+
+    def _functions_of(self, program: Program, name: str) -> Mapping[str, Callable[..., object]]:
+        """The functions that a program calls."""
         calls = {action.function for rule in program.rules for action in calls_of(rule)}
         functions = dict.fromkeys(calls, _nothing) if self.functions is None else self.functions
         missing = sorted(calls - set(functions))
         if missing:
             raise GraphtideError(
-                f"the program {fields['name']} of the store calls {', '.join(missing)}, which was "
-                "not given",
+                f"the program {name} of the store calls {', '.join(missing)}, which was not given",
                 hint="LiveGraph.open(…, functions={…})",
             )
-        self.graph.run(program, functions=functions, name=fields["name"], **fields["options"])
+        return functions
 
     def _program(self, name: str) -> RunningProgram:
         return next(each for each in self.graph.programs if each.name == name)

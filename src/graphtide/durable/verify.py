@@ -117,7 +117,7 @@ def describe(folder: Path) -> Iterator[tuple[str, str]]:
         for entry in journal.rows(snapshots[-1].number if snapshots else 0):
             table, _ = chunks.from_bytes(entry.chunk)
             for header in chunks.headers_of(table):
-                if header["kind"] in ("watch", "run", "stream", "unwatch", "stop"):
+                if header["kind"] in ("watch", "run", "stream", "unwatch", "stop", "replace"):
                     yield header["kind"], header["name"]
     finally:
         journal.close()

@@ -173,17 +173,28 @@ def typed_events(
     >>> typed_events([0, 3], [(7, 8), (9,)], [10, 10]).values.tolist()
     [[7, 8], [9, 0]]
     """
-    many, width = len(types), max(map(len, values), default=0)
+    width = max(map(len, values), default=0)
     rows = [[*row, *[0] * (width - len(row))] for row in values]
     ends = np.array(times, np.int64)
+    return typed_batch(
+        np.array(types, np.int32),
+        np.array(rows, np.int32).reshape(len(rows), width),
+        ends,
+        ends if starts is None else np.array(starts, np.int64),
+    )
+
+
+def typed_batch(types: Ints, values: Ints | Longs, ends: Longs, starts: Longs) -> EventBatch:
+    """Typed events from columns."""
+    many = len(types)
     return EventBatch(
         _NO_TRIPLES,
         np.zeros(many + 1, np.int64),
-        ends if starts is None else np.array(starts, np.int64),
+        starts,
         ends,
         np.full(many, NO_NUMBER, np.int64),
-        np.array(types, np.int32),
-        np.array(rows, np.int32).reshape(many, width),
+        types,
+        values.astype(np.int32),
     )
 
 

@@ -320,9 +320,11 @@ def quad_ids(
     >>> quad_ids(TermDictionary(), "<http://example.org/a>", "<http://example.org/p>", 5, None)
     (1, 2, 3, 0)
     """
-    if s.__class__ is not str or s[:1] == '"' or s[:2] == "<<":
+    # What is greater than "<=" begins neither with a quote nor with "<<": one comparison tells for
+    # nearly all IRIs and blank nodes.
+    if s.__class__ is not str or (s <= "<=" and (s[:1] == '"' or s[:2] == "<<")):
         _refuse(s, "subject", (NamedNode, BlankNode))
-    if p.__class__ is not str or p[:1] != "<" or p[:2] == "<<":
+    if p.__class__ is not str or not ("<=" < p < "=" or (p[:1] == "<" and p[:2] != "<<")):
         _refuse(p, "predicate", (NamedNode,))
     if o.__class__ is not str and not isinstance(o, TERM_TYPES):
         o = as_term(o)

@@ -5,8 +5,10 @@ Queries share quads, indexes and equal plan nodes; the registry knows which quer
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from logging import getLogger
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.clock import reads_clock
@@ -15,17 +17,18 @@ from graphtide.algebra.variables import schema
 from graphtide.engine.dataflow.due_rows import Now
 from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
-from graphtide.engine.evaluate import evaluate_once, in_order, measure
+from graphtide.engine.evaluate import PREDICATE, evaluate_once, in_order, measure
 from graphtide.engine.services import load_services
 from graphtide.errors import GraphtideError
+from graphtide.kernel.batch import VALUES
 from graphtide.limits import Allowance
 from graphtide.plan.choose import choose_plan
 from graphtide.plan.estimate import Estimator, Statistics
 from graphtide.plan.explain import NodeFacts
-from graphtide.plan.physical import QueryPlan, Search, nodes, predicates
+from graphtide.plan.physical import QueryPlan, Search, predicates, searches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.engine.results import Delta, TransactionTimes
     from graphtide.engine.services import ServiceTables
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
 
 log = getLogger(__name__)
 
@@ -43,6 +47,45 @@ STALE, FRESH = 5, 100
 """Statistics are measured anew after as many changes as this part of the quads: for one-off
 queries a fifth, so that over all changes measuring costs a constant per change; for queries that
 stay a hundredth: they read all quads anyway when they start."""
+
+
+FIRST_REPLAN = 10_000
+"""Changes after which plans are looked at, or as many as there are quads: over all changes, that
+costs a constant per change."""
+
+LOOK_SHARE = 20
+"""Looking at plans takes at most one in so many parts of the time: measuring a large graph and
+planning a large query take longer than many changes."""
+
+SAMPLED, MAX_SAMPLED = 64, 4096
+"""Changes after which some are counted by predicate, and about how many of them at once."""
+
+
+class ChangeRates:
+    """How many changes of each predicate were observed, about; what was long ago counts less."""
+
+    def __init__(self) -> None:
+        self._changes: dict[int, float] = {}
+        self.counted = 0
+
+    def sample(self, changes: Ints, counted: int) -> None:
+        """Count the last changes by predicate, for all since the last sample."""
+        rows = changes[:: 1 + len(changes) // MAX_SAMPLED]
+        each = (counted - self.counted) / max(len(rows), 1)
+        for predicate, n in Counter(rows[:, VALUES + PREDICATE].tolist()).items():
+            self._changes[predicate] = self._changes.get(predicate, 0.0) + n * each
+        self.counted = counted
+
+    def fade(self) -> None:
+        """Let what was observed so far count half."""
+        self._changes = {p: n / 2 for p, n in self._changes.items()}
+
+    def of(self, predicates: Iterable[Term], terms: TermDictionary) -> dict[Term, float]:
+        """The changes of some predicates; empty if all together are few."""
+        if sum(self._changes.values()) < FIRST_REPLAN / 2:
+            return {}
+        # By term: the id of one that was freed may mean another.
+        return {p: self._changes.get(terms.lookup(p), 0.0) for p in predicates}
 
 
 class RunningPlans:
@@ -60,12 +103,13 @@ class RunningPlans:
         self._leaves: dict[int, int] = {}
         self._statistics = Statistics()
         self._measured_at = 0
+        self.rates = ChangeRates()
 
     def attach(self, plan: QueryPlan) -> tuple[NodeIds, Ints]:
         """Start a plan: the ids of its nodes in the network, and its current answer."""
-        searches = [node for node in nodes(plan.root) if isinstance(node, Search)]
-        programs = [to_program(node, self.terms) for node in searches]
-        numbers = dict(zip(searches, map(self.programs.acquire, programs), strict=True))
+        leaves = searches(plan.root)
+        programs = [to_program(node, self.terms) for node in leaves]
+        numbers = dict(zip(leaves, map(self.programs.acquire, programs), strict=True))
         try:
             node_ids, rows = self.network.attach(plan.root, self._rows_of)
         except BaseException:
@@ -87,11 +131,8 @@ class RunningPlans:
 
     def hold(self, plan: QueryPlan) -> list[int]:
         """Install the programs of a plan that is evaluated, and with them its indexes."""
-        return [
-            self.programs.acquire(to_program(node, self.terms))
-            for node in nodes(plan.root)
-            if isinstance(node, Search)
-        ]
+        programs = [to_program(node, self.terms) for node in searches(plan.root)]
+        return list(map(self.programs.acquire, programs))
 
     def let_go(self, numbers: list[int]) -> None:
         """The programs that `hold` installed are needed no more."""
@@ -143,14 +184,10 @@ class RunningPlans:
         since = self._store.changed - self._measured_at
         allowed = 0 if exact else len(self._store) // (FRESH if fresh else STALE)
         if since > allowed or since < 0:
-            self._statistics = measure(self._store.quads(), self.terms)
+            known = measure(self._store.quads(), self.terms)
+            self._statistics = replace(known, rates=self.rates.of(known.predicates, self.terms))
             self._measured_at = self._store.changed
         return self._statistics
-
-
-FIRST_REPLAN = 10_000
-"""Changes after which plans are looked at, or as many as there are quads: over all changes, that
-costs a constant per change."""
 
 
 class PreparedQuery:
@@ -208,8 +245,10 @@ class QueryRegistry:
         self._queries: dict[str, Query] = {}
         self._readers: dict[int, list[Query]] = {}
         self._look_at = FIRST_REPLAN
+        self._look_after = 0.0
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
         self._prepared: list[PreparedQuery] = []
+        self.replans, self.replan_seconds = 0, 0.0
 
     def __iter__(self) -> Iterator[Query]:
         return iter(self._queries.values())
@@ -260,7 +299,9 @@ class QueryRegistry:
         """A plan for a query, by current statistics; for one that ends soon, they need not be."""
         load_services(self.services, select)
         known = self.plans.statistics(fresh=fresh)
-        return choose_plan(select, known, strategy=strategy, pinned=pinned, union=self.union)
+        return choose_plan(
+            select, known, strategy=strategy, pinned=pinned, union=self.union, once=not fresh
+        )
 
     def evaluate(self, select: SelectQuery) -> Ints:
         """The rows of a query now, as a batch of ids; in its order, if it has one."""
@@ -293,6 +334,13 @@ class QueryRegistry:
 
         Its memories are filled from the quads; its answer and its deltas stay as they are.
         """
+        start = perf_counter()
+        try:
+            return self._replan(query)
+        finally:
+            self.replan_seconds += perf_counter() - start
+
+    def _replan(self, query: Query) -> bool:
         select, strategy, pinned = query.asked
         if pinned is not None:
             return False
@@ -307,19 +355,26 @@ class QueryRegistry:
         self._detach(query)
         query.plan = chosen
         self._attach(query)
+        self.replans += 1
         return True
 
     def take(
-        self, outputs: Mapping[int, Ints], stamps: TransactionTimes
+        self, outputs: Mapping[int, Ints], stamps: TransactionTimes, changes: Ints | None = None
     ) -> list[tuple[Query, Delta]]:
-        """Pass the output of plan nodes to the queries that read them; the deltas to notify of."""
+        """Pass the output of plan nodes to the queries that read them; the deltas to notify of.
+
+        They are caused by changes of quads, or by the clock.
+        """
         deltas: list[tuple[Query, Delta]] = []
         for node_id, output in outputs.items():
             for query in self._readers.get(node_id, ()):
                 delta = query.take(output, stamps)
                 if delta is not None:
                     deltas.append((query, delta))
-        if self._store.changed >= self._look_at:
+        changed = self._store.changed
+        if changes is not None and changed - self.plans.rates.counted >= SAMPLED:
+            self.plans.rates.sample(changes, changed)
+        if changed >= self._look_at and perf_counter() >= self._look_after:
             self._look_again()
         if len(deltas) > 1:
             deltas.sort(key=lambda each: each[0].order)
@@ -327,11 +382,16 @@ class QueryRegistry:
 
     def _look_again(self) -> None:
         """Plan queries again whose estimates are off by a factor."""
+        start = perf_counter()
         self._look_later()
         known = self.plans.statistics(exact=True)
         for query in self:
             if known.differ(self._planned[query.name], predicates(query.plan.root)):
-                self.replan(query)
+                self._replan(query)
+        self.plans.rates.fade()
+        end = perf_counter()
+        self.replan_seconds += end - start
+        self._look_after = end + (end - start) * LOOK_SHARE
 
     def _look_later(self) -> None:
         self._look_at = self._store.changed + max(FIRST_REPLAN, len(self._store))
@@ -343,6 +403,7 @@ class QueryRegistry:
         end: if this is interrupted, it can be done again.
         """
         plans = RunningPlans(store, self.plans.terms, self.plans.limits, self.plans.now)
+        plans.rates = self.plans.rates
         started = [(query, *plans.attach(query.plan)) for query in self]
         answers = [query.fresh_answer(rows) for query, _, rows in started]
         for prepared in self._prepared:

@@ -393,6 +393,8 @@ class Stats:
     quad_bytes: int
     term_bytes: int
     query_bytes: int
+    replans: int
+    replan_seconds: float
 
 
 # --- tables ---
@@ -496,5 +498,7 @@ def graph_stats(runtime: Runtime, dropped: int) -> Stats:
         quad_bytes=runtime.store.nbytes,
         term_bytes=runtime.terms.nbytes,
         query_bytes=plans.network.nbytes + sum(q.answer_bytes for q in runtime.queries),
+        replans=runtime.queries.replans,
+        replan_seconds=runtime.queries.replan_seconds,
         **counts,
     )

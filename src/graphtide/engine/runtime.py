@@ -155,7 +155,7 @@ class Runtime:
                 piece = self._buffer.waiting_piece()
                 self._underway = piece, [piece[0]], self.done
                 self._buffer.clear()
-                self._run(piece)
+                self._apply_piece(piece, self.schedule.recorder and self.schedule.recording)
 
     def _run_next(self) -> None:
         """Apply the first transactions of the queue."""
@@ -215,11 +215,11 @@ class Runtime:
         try:
             if ALWAYS:
                 self.reclaimer.verify(changes[:, VALUES:])
-            with Allowance(self.limits, "flush") as left:
-                batches = self.store.apply(changes)
-                if batches:
+            if batches := self.store.apply(changes):  # which has an allowance of its own
+                with Allowance(self.limits, "flush") as left:
                     stamps = TransactionTimes(times, txs, self.done)
-                    deltas = self.queries.take(self.queries.plans.advance(batches, left), stamps)
+                    outputs = self.queries.plans.advance(batches, left)
+                    deltas = self.queries.take(outputs, stamps, changes)
             if recorder is not None:
                 recorder.changes(piece)
             self.done += len(times)
@@ -541,7 +541,8 @@ class Runtime:
     def quad_ids(self) -> Ints:
         """The current quads as rows of ids, those of windows left out."""
         quads: Ints = self.store.quads()
-        return quads[quads[:, ingest.GRAPH] < HIDDEN_GRAPHS]
+        shown = quads[:, ingest.GRAPH] < HIDDEN_GRAPHS
+        return quads if shown.all() else quads[shown]
 
     def present(self, quads: Sequence[ingest.Ids]) -> list[bool]:
         """Which of some quads, given as ids, are in the graph."""

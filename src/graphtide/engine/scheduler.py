@@ -120,6 +120,14 @@ class Subscription:
         """Unsubscribe."""
         self._runtime.unsubscribe(self)
 
+    def pass_to(self, follower: Follower) -> None:
+        """Let another follower follow in its place."""
+        runtime, before = self._runtime, self.follower
+        followers = runtime.schedule.followers
+        followers[followers.index(before)] = follower
+        runtime.eager = tuple(follower if each is before else each for each in runtime.eager)
+        self.follower = follower
+
 
 @dataclass(slots=True)
 class _Input:

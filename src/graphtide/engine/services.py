@@ -23,7 +23,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import numpy as np
-from pyoxigraph import BlankNode
+from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.algebra import services as svc
 from graphtide.engine import ingest
@@ -33,8 +33,6 @@ from graphtide.rdf.formats.results import term_of_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from pyoxigraph import NamedNode
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.runtime import Runtime
@@ -73,12 +71,23 @@ class Services:
             for each in self.allow
         )
 
+    def named(self) -> list[str]:
+        """The endpoints that a variable ranges over: those that have their names on the list."""
+        patterns = [each for each in self.allow if each.endswith("*")]
+        if patterns or not self.allow:
+            what = f"{patterns[0]} names none" if patterns else "none is allowed"
+            raise UnsupportedError(
+                f"SERVICE with a variable needs endpoints that are named: {what}",
+                hint='name each: LiveGraph(services=["https://a.example/sparql", …])',
+            )
+        return [each for each in self.allow if self.allows(each)]
+
 
 def load_services(tables: ServiceTables | None, select: SelectQuery) -> None:
     """See to it that the tables of a query are there; without them it must not be answered."""
     clauses = svc.services_of(select.root)
     if clauses and tables is None:
-        raise UnsupportedError(f"SERVICE <{clauses[0].endpoint}> cannot be used here")
+        raise UnsupportedError(f"{clauses[0]} cannot be used here")
     if tables is not None:
         tables.load(clauses)
 
@@ -209,11 +218,22 @@ _OPENER = build_opener(_NoRedirect)
 
 
 def fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
-    """The answer of an endpoint; with SILENT, one row without values if it has none."""
+    """The answer of an endpoint; of a variable, those of all that are named, with their names."""
+    variable = clause.variable
+    if variable is None:
+        return _fetch(clause, settings)
+    table: svc.Table = {}
+    for here in map(NamedNode, settings.named()):
+        for row, cells in _fetch(replace(clause, endpoint=here.value), settings).items():
+            if cells.get(variable, here) == here:
+                table[row] = {**cells, variable: here}
+    return table
+
+
+def _fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
+    """The answer of one endpoint; with SILENT, one row without values if it has none."""
     if not settings.allows(clause.endpoint):
-        raise UnsupportedError(
-            f"SERVICE <{clause.endpoint}> is not allowed", hint=_HINT.format(clause.endpoint)
-        )
+        raise UnsupportedError(f"{clause} is not allowed", hint=_HINT.format(clause.endpoint))
     try:
         return _table(clause, _asked(clause, settings))
     except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -225,7 +245,7 @@ def fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
             log.warning("SERVICE SILENT <%s>: %s", clause.endpoint, error)
             return {_node(clause, (), 0): {}}
         raise GraphtideError(
-            f"SERVICE <{clause.endpoint}> failed: {error} {reason}".rstrip(),
+            f"{clause} failed: {error} {reason}".rstrip(),
             hint="SERVICE SILENT goes on without it",
         ) from None
 

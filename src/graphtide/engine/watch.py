@@ -424,7 +424,8 @@ class Query:
     def cache_size(self) -> CacheSize:
         """What the query's nodes store besides the shared quads.
 
-        `search` stores nothing, `rete` the memories of its joins, `decomposed` its instances.
+        `search` stores nothing, `rete` the memories of its joins, `decomposed` its instances,
+        `counting` counts by key.
         """
         return self._host.cache_size(self)
 

@@ -32,6 +32,9 @@ COUNT_BEFORE, DELTA_VALUES = 2, 3
 SCRATCH = 64
 """Rows of a batch for which scratch space is at hand."""
 
+SPARSE, LEAST_ROOM = 8, 4096
+"""An answer with room for so many times its rows, and more than so many, gives it back."""
+
 
 @compiled
 def consolidate_step(
@@ -112,10 +115,25 @@ class Answer:
         out = np.empty((rows, DELTA_VALUES + self._table.width), np.int32)
         touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
         n = int(consolidate_step(*self._table.arrays, batch, touched, out))
+        if rows > SCRATCH:
+            self._shrink()
         if n == rows:
             return out
         # Deltas are kept for a while: a short one must not keep a long array alive.
         return out[:n].copy() if 2 * n < rows else out[:n]
+
+    def _shrink(self) -> None:
+        """Give back the room of an answer that was many times as large."""
+        if len(self._table.arrays.rows) <= max(SPARSE * len(self._table), LEAST_ROOM):
+            return
+        width, rows = self._table.width, self._table.values()
+        batch = np.zeros((len(rows), VALUES + width), np.int32)
+        batch[:, DIFF], batch[:, VALUES:] = rows[:, width], rows[:, :width]
+        table = RowTable(width)
+        room = table.reserve(len(rows)) - len(rows)
+        unused = np.empty((len(rows), DELTA_VALUES + width), np.int32)
+        consolidate_step(*table.arrays, batch, np.empty((len(rows), 2), np.int32), unused)
+        self._room, self._table = room, table  # last: whatever fails before has changed nothing
 
     def rows(self) -> Ints:
         """The current rows `[values…, count]`."""

@@ -45,6 +45,9 @@ NO_NUMBER, WHOLE, UNKNOWN = 1, 2, 3
 MOST = float(1 << 62)
 """Sums that might be larger are not taken here."""
 
+MANY_ROWS = 4096
+"""Rows of a batch from which on its groups are counted before there is room made for them."""
+
 EVENT_TX, GROUP, THERE = 0, 1, 2
 """Columns of an event; its totals are in another array."""
 
@@ -164,12 +167,17 @@ class GroupTable:
         self._table = RowTable(max(1, len(columns)))
         self._key = np.zeros((1, self._table.width), np.int32)
         self.totals = np.zeros((0, VALUES_OF + PARTS * len(modes)), np.int64)
+        if not len(columns):  # there is one group
+            self._reserve(1)
+            self._room = 1 << 62
 
     def step(self, batch: Ints, classes: Ints, numbers: Numbers) -> tuple[Ints, Longs] | None:
         """The events of a batch, and the totals of each; None if it has to be done otherwise."""
-        if self._room < len(batch):
-            self._reserve(len(batch))
-        self._room -= len(batch)
+        most = len(batch)
+        if self._room < most:
+            most = self._most_groups(batch)
+            self._reserve(most)
+        self._room -= most
         events = np.empty((len(batch), 3), np.int32)
         results = np.empty((len(batch), self.totals.shape[1]), np.int64)
         touched = np.empty(len(batch), np.int32)
@@ -184,6 +192,13 @@ class GroupTable:
             sums = self.totals[:, VALUES_OF + TOTAL :: PARTS]
             self._most[0] = np.abs(sums).max(initial=0)
         return None
+
+    def _most_groups(self, batch: Ints) -> int:
+        """How many groups a batch may add: far fewer than rows, if it is a large one."""
+        if len(batch) < MANY_ROWS or len(self._columns) > 2:
+            return len(batch)
+        first, last = (batch[:, at].astype(np.int64) for at in self._columns[[0, -1]])
+        return len(np.unique((first << 32) + last))
 
     def _reserve(self, extra: int) -> None:
         self._room = self._table.reserve(extra)

@@ -33,6 +33,9 @@ HEAD, HASH, LENGTH = 0, 1, 2
 
 MIN_SLOTS = 16
 
+UNLIMITED = 2**31 - 1
+"""The keys for which a table without indexes has room."""
+
 HELD_AT_ONCE = 1 << 16
 """Rows that are copied at a time, to tell which ids a table holds."""
 
@@ -294,13 +297,13 @@ class RowTable:
 
     def reserve_keys(self, extra: int) -> int:
         """Make room for `extra` more keys in each index; the number for which there is room now."""
-        used = self.arrays.indexes[:, USED].tolist()
-        sizes = self.arrays.indexes[:, SIZE].tolist()
-        enough = [slots_for(u + extra, size) for u, size in zip(used, sizes, strict=True)]
-        if enough != sizes:
+        # In plain Python: there are few indexes, and a batch of one row comes here too.
+        heads = [(line[SIZE], line[USED]) for line in self.arrays.indexes.tolist()]
+        enough = [slots_for(used + extra, size) for size, used in heads]
+        if enough != [size for size, _ in heads]:
             self._grow_heads(enough)
-        room = self.arrays.indexes[:, SIZE].astype(np.int64) * 3 // 5 - self.arrays.indexes[:, USED]
-        return int(room.min(initial=np.iinfo(np.int32).max))
+        room = [size * 3 // 5 - used for size, (_, used) in zip(enough, heads, strict=True)]
+        return min(room, default=UNLIMITED)
 
     def change_indexes(self, keys: Sequence[Sequence[int]], kept: int) -> None:
         """Replace the indexes: the first `kept` stay as they are, the others are new and empty."""

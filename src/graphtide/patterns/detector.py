@@ -88,25 +88,25 @@ class KernelDetector:
 
         Rows of one number are one event. Without numbers each row is an event.
         """
-        if numbers is None:
-            numbers = np.arange(self.events, self.events + len(types))
-        rows = self._arranger.rows(types, values, times, numbers)
+        first = self.events if numbers is None else numbers
+        rows = self._arranger.rows(types, values, times, first)
         return self.feed_rows(rows).of_input(rows)
 
     def feed_rows(self, rows: EventRows) -> MatchColumns:
         """Take in arranged rows; `at` are their indices."""
-        times = rows.times
+        times, shared = rows.times, False
         if len(times):
             self._pass(int(times[0]))
-            if len(times) > 1 and (np.diff(times) < 0).any():
-                at = int(np.argmax(np.diff(times) < 0))
+            if len(times) > 1 and (backwards := times[1:] < times[:-1]).any():
+                at = int(np.argmax(backwards))
                 self._refuse(int(times[at]), int(times[at + 1]))
-            if len(times) > 1 or self._general is not None:
+            shared = len(times) > 1 and bool(rows.begins.any())
+            if shared or self._general is not None:
                 self._choose(rows)
             self.now = int(times[-1])
         if self._general is not None:
             return self._general.feed_rows(rows)
-        return _columns(self.table.feed(*rows[:5]))
+        return _columns(self.table.feed(*rows[:4], rows.begins if shared else None))
 
     def _choose(self, rows: EventRows) -> None:
         """Leave tokens that the kernel cannot move to the general detector, until they are gone.

@@ -63,9 +63,11 @@ class RowArranger:
         types: NDArray[np.integer],
         values: NDArray[np.integer],
         times: NDArray[np.integer],
-        numbers: Longs,
+        numbers: Longs | int,
     ) -> EventRows:
         """Rows in order of time; adjacent ones of one number are one event.
+
+        Instead of numbers, the first may be given: then each row is an event.
 
         >>> from graphtide.patterns.compile import compile_pattern
         >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration
@@ -81,11 +83,14 @@ class RowArranger:
         known: Ints = self._known[types]
         rows: Ints = np.ascontiguousarray(values, np.int32)
         when: Longs = np.asarray(times, np.int64)
+        alone = isinstance(numbers, int)
+        if isinstance(numbers, int):
+            numbers = np.arange(numbers, numbers + len(known))
         if len(known) == 1:
             return EventRows(known, rows, when, numbers, _NEW_EVENT, _FIRST)
         source: Longs = np.arange(len(known))
         begins: Ints = np.zeros(len(known), np.int32)
-        if not (numbers[1:] == numbers[:-1]).any():
+        if alone or not (numbers[1:] == numbers[:-1]).any():
             return EventRows(known, rows, when, numbers, begins, source)
         is_first = np.ones(len(known), np.bool_)
         is_first[1:] = numbers[1:] != numbers[:-1]

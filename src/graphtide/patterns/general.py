@@ -93,7 +93,7 @@ def event_arrays(rows: Sequence[Event], number: int) -> tuple[Longs, Ints, Longs
 
 Key = tuple[int, ...]
 
-MAX_INSTANCES = 1_000_000
+MAX_INSTANCES = 100_000
 """Most instances of a pattern in UNRESTRICTED, of each value of PER."""
 
 Ways = list[Event]
@@ -287,9 +287,8 @@ class Detector:
 
         Rows of one number are one event. Without numbers each row is an event.
         """
-        if numbers is None:
-            numbers = np.arange(self.events, self.events + len(types))
-        rows = self._arranger.rows(types, values, times, numbers)
+        first = self.events if numbers is None else numbers
+        rows = self._arranger.rows(types, values, times, first)
         return self.feed_rows(rows).of_input(rows)
 
     def feed_rows(self, rows: EventRows) -> MatchColumns:
@@ -368,15 +367,16 @@ class Detector:
                     copies[-1].take(self.reader, uses, time, number)
             born = self._new(ways, number, key)
             copies += [] if born is None else [born]
-        self._missed(key, [event for ways in occurrences for event in ways], time, ())
-        for copy in copies:
-            copy.order, self._born = self._born, self._born + 1
-            self._tokens.setdefault(key, []).append(copy)
-        if len(self._tokens.get(key, ())) > MAX_INSTANCES:
+        if len(self._tokens.get(key, ())) + len(copies) > MAX_INSTANCES:
+            # Before anything has changed: what is too many must not become more with every event.
             raise GraphtideError(
                 f"the pattern {self.automaton.name} has more than {MAX_INSTANCES:,} instances",
                 hint="in UNRESTRICTED every combination counts: add WITHIN, PER or SKIP PAST LAST",
             )
+        self._missed(key, [event for ways in occurrences for event in ways], time, ())
+        for copy in copies:
+            copy.order, self._born = self._born, self._born + 1
+            self._tokens.setdefault(key, []).append(copy)
         return [one for copy in sorted(copies, key=_by_events) for one in self._after(copy, time)]
 
     def _consume(self, ways: Ways, number: int, key: Key, movers: Sequence[Token]) -> Token | None:

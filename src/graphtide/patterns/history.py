@@ -98,7 +98,10 @@ class TokenHistory:
         """Go on with a saved state."""
         detector = self.detector
         load_tokens(detector, found["tokens"].encode(), terms)
-        if self._retracts:
+        if self._retracts and "saved" not in found:  # nothing that came before can be taken back
+            self._saved.clear()
+            self._save()
+        elif self._retracts:
             self._saved = [
                 SavedInput(*saved_of(detector, text.encode(), terms), first, rows)
                 for text, first, rows in found["saved"]

@@ -17,9 +17,9 @@ from graphtide.algebra.traverse import walk
 from graphtide.algebra.trees import Steps, finish
 from graphtide.algebra.variables import certain_columns, mentioned, merge
 from graphtide.algebra.variables import schema as schema_of
-from graphtide.errors import ExpressionError
+from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.aggregates import aggregate
-from graphtide.plan import make
+from graphtide.plan import counting, make
 from graphtide.plan import patterns as bgp
 from graphtide.plan.demand import on_demand
 from graphtide.plan.order import join_best
@@ -47,7 +47,12 @@ def prepared(query: alg.SelectQuery, choices: Choices) -> alg.SelectQuery:
 
 def build_prepared(query: alg.SelectQuery, choices: Choices) -> QueryPlan:
     """The physical plan of a query that is `prepared`."""
-    root = make.keep(finish(_Builder(choices).build(query.root)), query.variables)
+    builder = _Builder(choices)
+    root = make.keep(finish(builder.build(query.root)), query.variables)
+    if choices.strategy == "counting" and not builder.counted:
+        raise builder.refused or UnsupportedError(
+            "counting does not apply: the query has no aggregate, DISTINCT or EXISTS over a join"
+        )
     root = on_demand(root, choices.statistics)
     return QueryPlan(root, query.variables, choices.strategy, query.text, query.form)
 
@@ -94,6 +99,8 @@ class _Builder:
 
     choices: Choices
     numbers: count[int] = field(default_factory=count)
+    counted: bool = False
+    refused: UnsupportedError | None = None
 
     def build(self, node: alg.Node, given: Physical | None = None) -> Steps[Physical]:
         match node:
@@ -137,6 +144,10 @@ class _Builder:
             case alg.Distinct() if given is not None and not isinstance(given, Unique):
                 return cast("Physical", (yield self._per_row(node, given)))
             case alg.Distinct(child):
+                if given is None and isinstance(child, alg.Project):
+                    counted = yield self._counted(child.child, child.variables)
+                    if counted is not None:
+                        return cast("Physical", counted)
                 return make.unique((yield self.build(child, given)))
             case alg.Path():
                 return self._joined(given, plan_path(node, next(self.numbers)))
@@ -145,7 +156,10 @@ class _Builder:
             ):
                 return cast("Physical", (yield self._per_row(node, given)))
             case alg.Group(child, keys, aggregates):
-                return self._joined(given, make.group((yield self.build(child)), keys, aggregates))
+                groups = yield self._counted(child, keys, aggregates, always=not keys)
+                if groups is None:
+                    groups = make.group((yield self.build(child)), keys, aggregates)
+                return self._joined(given, groups)
             case alg.Slice(child):
                 return self._joined(given, make.top((yield self.build(child)), node))
             case _:
@@ -180,6 +194,33 @@ class _Builder:
                 assert_never(node)
         result = make.join(make.copied(given, outer, names), found)
         return make.keep(result, tuple(v for v in result.schema if v not in names))
+
+    def _counted(
+        self,
+        node: alg.Node,
+        keys: tuple[Var, ...],
+        aggregates: tuple[alg.Aggregate, ...] = (),
+        *,
+        always: bool = False,
+    ) -> Steps[Physical | None]:
+        """The groups of a join by `counting`, if that is the strategy and applies to them."""
+        if self.choices.strategy != "counting":
+            return None
+        joined, steps = counting.peeled(node)
+        operands = _operands(joined)
+        inputs: list[Physical] = []
+        for operand in operands if all(map(counting.is_input, operands)) else ():
+            if isinstance(operand, alg.Bgp):
+                inputs += map(make.matches, dict.fromkeys(operand.patterns))
+            else:
+                inputs.append((yield self.build(operand)))
+        try:
+            found = counting.counting(inputs, steps, keys, aggregates, always=always)
+        except UnsupportedError as why:
+            self.refused = self.refused or why
+            return None
+        self.counted = True
+        return found
 
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:
         return plan if given is None else make.join(given, plan)
@@ -278,7 +319,9 @@ class _Builder:
         """Left rows for which a pattern has a solution, or if negated has none."""
         if not bgp.reads_outer(pattern, frozenset(left.schema)):
             reduced = self._reduced(left, pattern) if self.choices.reduced else None
-            right = reduced or (yield self.build(pattern))
+            both = tuple(v for v in schema_of(pattern) if v in left.schema)
+            counted = yield self._counted(pattern, both)
+            right = reduced or counted or (yield self.build(pattern))
             keys = make.shared(left, right)
             if all(v in left.certain and v in right.certain for v in keys):
                 return make.semijoin(left, right, keys, negated=negated)

@@ -6,6 +6,7 @@ store (`plan.cost`):
     search     stores nothing but the quads, and orders its joins at run time
     rete       a network with memories: for searches that fan out and mostly find nothing
     … reduced  with (NOT) EXISTS by joins that start from the rows in question (`plan.reduce`)
+    counting   aggregates over acyclic joins, by counts per key (`plan.counting`)
 
 `decomposed` is chosen for a product of three or more parts that share no variable and are stars or
 ground: binary joins would store products of the first parts.
@@ -13,6 +14,7 @@ ground: binary joins would store products of the first parts.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,13 +22,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Exists
 from graphtide.algebra.traverse import walk
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan, build_prepared, prepared
 from graphtide.plan.cost import PlanCost, plan_cost
 from graphtide.plan.decomposition import decompose, is_loosely_connected
 from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
+from graphtide.plan.ranges import with_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,24 +53,36 @@ def choose_plan(
     strategy: Strategy | None = None,
     pinned: Pin | None = None,
     union: bool = False,
+    once: bool = False,
 ) -> phys.QueryPlan:
-    """The plan of a query: with the given strategy or join tree, or else the cheapest."""
+    """The plan of a query: with the given strategy or join tree, or else the cheapest.
+
+    For a query that is evaluated `once`, there are no rows to be kept in order.
+    """
     if strategy is not None and strategy not in STRATEGIES:
         known = ", ".join(STRATEGIES)
         raise GraphtideError(f"strategy {strategy!r} is unknown", hint=f"choose from {known}")
     if pinned is not None:
-        if strategy in ("search", "decomposed"):
-            why = "orders its joins at run time"
-            if strategy == "decomposed":
-                why = "binds one variable after the other"
+        why = {
+            "search": "orders its joins at run time",
+            "decomposed": "binds one variable after the other",
+            "counting": "joins nothing",
+        }.get(strategy or "")
+        if why is not None:
             raise GraphtideError(
                 f"{strategy!r} has no join tree to pin: it {why}",
                 hint='use strategy="rete" with plan=…, or leave the plan out',
             )
         return build_plan(query, Choices("rete", statistics, pinned, union))
-    if not statistics.known:
-        return _plan_for_empty(query, strategy, union=union)
-    return _plan(query, statistics, strategy, union=union)
+    if statistics.known:
+        plan = _plan(query, statistics, strategy, union=union)
+    else:
+        plan = _plan_for_empty(query, strategy, union=union)
+    return plan if once else _with_ranges(plan)
+
+
+def _with_ranges(plan: phys.QueryPlan) -> phys.QueryPlan:
+    return replace(plan, root=with_ranges(plan.root))
 
 
 @lru_cache(maxsize=64)
@@ -114,9 +129,20 @@ def _candidates(query: SelectQuery, choices: Choices) -> Iterator[CandidatePlan]
             # Nodes of one plan are the same objects: to compare those of several takes long.
             expect = Estimator(choices.statistics)
             own = replace(choices, strategy=strategy, reduced=reduced, expect=expect)
-            plan = build_prepared(query, own)
-            cost = plan_cost(plan.root, choices.statistics)
-            yield CandidatePlan(strategy, reduced, plan, cost)
+            yield _candidate(query, own)
+    if tests or any(isinstance(node, COUNTABLE) for node in walk(query.root)):
+        with suppress(UnsupportedError):
+            yield _candidate(query, replace(choices, strategy="counting"))
+
+
+COUNTABLE = alg.Group | alg.Distinct
+"""Nodes by which a query may be counted."""
+
+
+def _candidate(query: SelectQuery, choices: Choices) -> CandidatePlan:
+    plan = build_prepared(query, choices)
+    cost = plan_cost(plan.root, choices.statistics)
+    return CandidatePlan(choices.strategy, choices.reduced, plan, cost)
 
 
 def _rank(candidate: CandidatePlan) -> float:
@@ -164,7 +190,7 @@ def reason(
     for name, reduced, other, cost in every:
         work = f"{cost.change:,.0f} candidates and rows, {cost.stored:,.0f} stored"
         text = f"{name}{', reduced' * reduced}: {work}"
-        if other == plan:
+        if plan in (other, _with_ranges(other)):
             text += ", which is running"
         elif cost.change > best.change:
             text += f": {cost.change / best.change:,.1f} times the work"

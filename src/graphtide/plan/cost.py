@@ -2,7 +2,8 @@
 
 From a changed quad, a search joins pattern by pattern; its rows are passed up through the nodes
 above. The unit is one candidate that a search looks at. Which quads will change is not known: half
-of the changes are taken to be spread over the patterns as the quads are, half evenly.
+of the changes are taken to be spread over the patterns as the quads are, half evenly. Once enough
+changes were observed, they count as much as both together.
 
 A changed quad is more likely one of a hub: it has more quads. So a walk is expected to find
 Σ d(v) d'(v) / Σ d(v) partners rather than the average. But a search chooses the pattern with the
@@ -17,6 +18,7 @@ from math import prod, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.plan import physical as phys
+from graphtide.plan.counting import ROOT, is_counted, sent
 from graphtide.plan.estimate import (
     MOST_ROWS,
     Estimate,
@@ -42,8 +44,13 @@ CHOOSE = 2.0
 SENT, STORED = 2.5, 15.0
 """What a row costs that a node of a network receives, and one that it puts into a memory."""
 
-NODE = 4.0
-"""What it costs to run a node of a network for a change, however few its rows are."""
+NODE = 10.0
+"""What it costs to run a node of a network for a change, however few its rows are, if some ten
+changes are taken in at a time."""
+
+COUNTING, COUNTED = 400.0, 80.0
+"""What a change costs that is counted, and each key of a join tree that it touches: that is not
+done by the kernel."""
 
 MEMORY = 0.2
 """A plan that stores a row per quad of the graph is charged so much more for a change."""
@@ -71,6 +78,7 @@ def plan_cost(root: phys.Physical, statistics: Statistics) -> PlanCost:
     expect = Estimator(statistics)
     above, depths = _rows_above(root, expect), _depths(root)
     quads: list[float] = []
+    rates: list[float] = []
     costs: list[float] = []
     for leaf in above:
         if isinstance(leaf, phys.Search):
@@ -78,32 +86,47 @@ def plan_cost(root: phys.Physical, statistics: Statistics) -> PlanCost:
             for walk in walks(leaf, statistics):
                 found = rows_out / max(walk.quads, 1.0)
                 quads.append(walk.quads)
+                rates.append(statistics.observed(walk.pattern, walk.quads))
                 costs.append(
                     walk.touched + found * above[leaf] + min(1.0, found) * NODE * depths[leaf]
                 )
     change = ANYWAY
     if costs:
-        usual = sum(n * cost for n, cost in zip(quads, costs, strict=True)) / max(sum(quads), 1.0)
-        change += (usual + sum(costs) / len(costs)) / 2
+        usual = _weighted(costs, quads)
+        expected = (usual + sum(costs) / len(costs)) / 2
+        change += (expected + _weighted(costs, rates)) / 2 if sum(rates) else expected
     return PlanCost(change, stored_rows(root, expect), statistics.quads)
+
+
+def _weighted(costs: Sequence[float], weights: Sequence[float]) -> float:
+    """The mean of costs with weights; at least one change is assumed."""
+    total = sum(n * cost for n, cost in zip(weights, costs, strict=True))
+    return total / max(sum(weights), 1.0)
 
 
 STORING = (
     phys.HashJoin
     | phys.SemiJoin
+    | phys.RangeJoin
     | phys.Unique
     | phys.GroupBy
     | phys.TopK
     | phys.Closure
     | phys.Decomposed
+    | phys.Counting
 )
 """Nodes that store something for the rows they receive."""
 
 
 def stored_rows(root: phys.Physical, expect: Estimator) -> float:
-    """The rows in the memories of a plan."""
-    storing = (node for node in phys.nodes(root) if isinstance(node, STORING))
-    return sum(expect(child).rows for node in storing for child in phys.children(node))
+    """The rows in the memories of a plan; of groups whose totals are enough, one each."""
+    found = 0.0
+    for node in phys.nodes(root):
+        if isinstance(node, phys.GroupBy) and all(map(is_counted, node.aggregates)):
+            found += expect(node).rows
+        elif isinstance(node, STORING):
+            found += sum(expect(child).rows for child in phys.children(node))
+    return found
 
 
 def _rows_above(root: phys.Physical, expect: Estimator) -> dict[phys.Physical, float]:
@@ -111,11 +134,52 @@ def _rows_above(root: phys.Physical, expect: Estimator) -> dict[phys.Physical, f
     above = dict.fromkeys(phys.nodes(root), 0.0)
     above[root] = SENT  # the answer
     for node in reversed(above):  # from the root down: a node after its consumers
+        if isinstance(node, phys.Counting):
+            for child, (keys, groups) in zip(node.inputs, counted_keys(node, expect), strict=True):
+                above[child] += COUNTING + COUNTED * (keys + groups) + groups * above[node]
+            continue
         stores = isinstance(node, STORING) and not isinstance(node, phys.GroupBy)
         for child in phys.children(node):
             through = expect(node).rows / max(expect(child).rows, 1.0)
             above[child] += (STORED if stores else SENT) + through * above[node]
     return above
+
+
+class CountedKeys(NamedTuple):
+    """How many keys a changed row of an input touches on its way up, and how many groups."""
+
+    touched: float
+    groups: float
+
+
+def counted_keys(node: phys.Counting, expect: Estimator) -> list[CountedKeys]:
+    """What a changed row of each input of a join tree reaches."""
+    found: list[CountedKeys] = []
+    shared, groups = sent(node), expect(node)
+    kept = [set(each) for each in shared]  # the columns of an input that its keys are made of
+    for each, parent in zip(shared, node.parents, strict=True):
+        if parent != ROOT:
+            kept[parent].update(each)
+    for number, part in enumerate(node.inputs):
+        touched, keys, at = 1.0, 1.0, number
+        reached = expect(part)
+        while (parent := node.parents[at]) != ROOT:
+            rows = expect(node.inputs[parent])
+            # A changed row is more likely one of a hub: so many partners has one on average.
+            before, reached = reached.rows, joined(reached, rows)
+            partners = reached.rows / max(before, 1e-9)
+            keys *= partners * _different(rows, kept[parent]) / max(rows.rows, 1.0)
+            touched += max(keys, 1.0)
+            keys = min(keys, _different(rows, shared[parent]))
+            at = parent
+        own = _different(groups, shared[at])
+        found.append(CountedKeys(touched, min(keys, own) * max(groups.rows / own, 1.0)))
+    return found
+
+
+def _different(rows: Estimate, variables: Iterable[Var]) -> float:
+    """The expected number of combinations of some columns, at least one."""
+    return max(1.0, min(prod(rows.of(v) for v in variables), rows.rows))
 
 
 def _depths(root: phys.Physical) -> dict[phys.Physical, int]:

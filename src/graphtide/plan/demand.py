@@ -43,9 +43,11 @@ Demands = dict[Var, Demand]
 
 def on_demand(root: phys.Physical, statistics: Statistics) -> phys.Physical:
     """A plan with the same rows, whose paths are followed only from where it matters."""
+    if not any(map(_is_target, bottom_up(root))):  # to tell nodes apart takes longer
+        return root
     every = phys.nodes(root)
     targets = [node for node in every if _is_target(node)]
-    return _Pass(root, every, targets, statistics).rebuilt() if targets else root
+    return _Pass(root, every, targets, statistics).rebuilt()
 
 
 def _is_target(node: phys.Physical) -> bool:
@@ -186,7 +188,7 @@ class _Pass:
         )
         for root in (*(self._chosen[target][1].plan for target in order), self._root):
             for node in bottom_up(root, known=new.__contains__):
-                same = _over(node, new)
+                same = over(node, new)
                 if node in self._chosen:
                     var, demand = self._chosen[node]
                     values = make.keep(new[demand.plan], (demand.var,))
@@ -196,12 +198,12 @@ class _Pass:
         return new[self._root]
 
 
-def _over(node: phys.Physical, new: dict[phys.Physical, phys.Physical]) -> phys.Physical:
+def over(node: phys.Physical, new: dict[phys.Physical, phys.Physical]) -> phys.Physical:
     """A node over the new plans of its inputs."""
     match node:
-        case phys.HashJoin(left, right) | phys.SemiJoin(left, right) | phys.Merge(left, right):
-            return replace(node, left=new[left], right=new[right])
-        case phys.Closure(inputs):
+        case phys.HashJoin() | phys.SemiJoin() | phys.RangeJoin() | phys.Merge():
+            return replace(node, left=new[node.left], right=new[node.right])
+        case phys.Closure(inputs) | phys.Counting(inputs):
             return replace(node, inputs=tuple(new[each] for each in inputs))
         case phys.Search() | phys.Constant() | phys.Decomposed():
             return node
@@ -256,7 +258,7 @@ def _constants(condition: Expression) -> Demands:
 
 def _binds_node(demand: Demand, target: phys.Physical) -> bool:
     """Whether a column can only have subjects and objects of the graph that a path lies in."""
-    searches = [node for node in phys.nodes(target) if isinstance(node, phys.Search)]
+    searches = phys.searches(target)
     graphs = {pattern.graph for node in searches for pattern in node.patterns}
     if len(graphs) != 1 or len(target.schema) > 2:
         return False

@@ -11,6 +11,7 @@ from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var, 
 from graphtide.algebra.nodes import Aggregate, DefaultGraph, MergedGraph, Path, Slice, TriplePattern
 from graphtide.algebra.variables import pattern_variables
 from graphtide.plan import physical as phys
+from graphtide.plan.counting import ROOT, sent
 from graphtide.plan.decomposition import decompose, query_variables
 
 if TYPE_CHECKING:
@@ -116,6 +117,18 @@ def _orders(node: phys.Decomposed) -> dict[Var, str]:
     return found
 
 
+def counting_text(node: phys.Counting) -> str:
+    """The groups of a join tree, and which input sends counts to which, by which variables."""
+    by = f" by {names(node.keys)}" if node.keys else ""
+    each = ", ".join(map(aggregate_text, node.aggregates))
+    edges = [
+        f"{i + 1} to {parent + 1 if parent != ROOT else 'the groups'}"
+        + (f" by {names(shared)}" if shared else "")
+        for i, (parent, shared) in enumerate(zip(node.parents, sent(node), strict=True))
+    ]
+    return f"count{by}{f': {each}' if each else ''}; inputs {', '.join(edges)}"
+
+
 def path_text(node: Path) -> str:
     """A path pattern in SPARQL, with IRIs shortened to their last segment.
 
@@ -206,6 +219,9 @@ def describe(node: phys.Physical) -> str:
             return text + (f", one of {names(overlap)} bound on both sides" if overlap else "")
         case phys.SemiJoin(_, _, keys, negated):
             return f"{'antijoin' if negated else 'semijoin'} on {names(keys)}"
+        case phys.RangeJoin(_, _, keys, value, operator, bound):
+            on = f" on {names(keys)}" if keys else ""
+            return f"range join{on}: {names((value,))} {operator} {names((bound,))}"
         case phys.Select(_, condition):
             return f"select {expression_text(condition)}"
         case phys.Compute(_, columns):
@@ -220,6 +236,8 @@ def describe(node: phys.Physical) -> str:
         case phys.GroupBy(_, keys, aggregates):
             by = f" by {names(keys)}" if keys else ""
             return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"
+        case phys.Counting():
+            return counting_text(node)
         case phys.TopK():
             return top_text(node)
         case phys.Closure(of):
@@ -246,12 +264,16 @@ def state_of(node: phys.Physical, sizes: Mapping[str, int] | None) -> str:
             return f"left rows{size('left')} and right rows{size('right')}"
         case phys.SemiJoin():
             return f"left rows{size('left')} and a count per right key{size('right')}"
+        case phys.RangeJoin():
+            return f"left rows in order{size('rows')} and their bounds{size('bounds')}"
         case phys.Decomposed():
             return f"a bit per pattern of each instance{size('instances')}"
         case phys.Unique():
             return f"a count per row{size('rows')}"
         case phys.GroupBy():
             return f"the state of each group{size('groups')}"
+        case phys.Counting():
+            return f"counts by key{size('keys')} and groups{size('groups')}"
         case phys.TopK():
             return f"all rows in order{size('rows')}"
         case phys.Closure():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
-from math import prod
+from math import expm1, prod
 from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import NamedNode
@@ -19,7 +19,7 @@ from graphtide.algebra.trees import bottom_up
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.rdf.terms import Term
@@ -75,6 +75,9 @@ class PredicateStats:
 DRIFTED = 2
 """The factor by which the statistics of a predicate must have changed to plan again."""
 
+SHIFTED = 0.25
+"""How much the share of a predicate in the changes must have moved to plan again."""
+
 UNKNOWN = PredicateStats(count=1000, subjects=500, objects=500)
 """Assumed for each predicate of an empty graph."""
 
@@ -95,6 +98,8 @@ class Statistics:
     quads: int = 0
     predicates: Mapping[Term, PredicateStats] = field(default_factory=dict)
     classes: Mapping[Term, int] = field(default_factory=dict)
+    rates: Mapping[Term, float] = field(default_factory=dict)
+    """Changes that were observed, by predicate; empty if they are too few to say."""
 
     @property
     def known(self) -> bool:
@@ -122,8 +127,36 @@ class Statistics:
         """The number of instances of a class."""
         return self.classes.get(term, 0) if self.known else UNKNOWN_CLASS
 
+    def observed(self, pattern: TriplePattern, quads: float) -> float:
+        """How many changes of a pattern that has so many quads were observed, about."""
+        if isinstance(pattern.predicate, Var):
+            return sum(self.rates.values())
+        count = self.predicate(pattern.predicate).count
+        return self.rates.get(pattern.predicate, 0.0) * min(1.0, quads / max(count, 1))
+
+    def shares(self, predicates: Iterable[Term | Var]) -> dict[Term, float]:
+        """The shares of some predicates in the changes that were observed, or else in the quads.
+
+        >>> a, b, c = (NamedNode(f"ex:{name}") for name in "abc")
+        >>> Statistics(9, rates={a: 30.0, b: 10.0, c: 5.0}).shares([a, b]) == {a: 0.75, b: 0.25}
+        True
+        """
+        own = {
+            p: self.rates.get(p, 0.0) if self.rates else float(self.predicate(p).count)
+            for p in predicates
+            if not isinstance(p, Var)
+        }
+        total = max(sum(own.values()), 1.0)
+        return {p: n / total for p, n in own.items()}
+
     def differ(self, other: Statistics, predicates: Iterable[Term | Var]) -> bool:
         """Whether estimates of patterns with these predicates may be off by a factor."""
+        predicates = list(predicates)
+        its = other.shares(predicates)
+        if self.rates and any(
+            abs(share - its[p]) > SHIFTED for p, share in self.shares(predicates).items()
+        ):
+            return True
         return self.known != other.known or any(
             self.any_predicate().differs(other.any_predicate())
             if isinstance(each, Var)
@@ -142,6 +175,9 @@ MOST_ROWS = 1e150
 
 MAX_SKEWED = 24
 """Columns up to which a join keeps the hubs of its inputs: large queries are planned in no time."""
+
+MOST_READ = 50
+"""Nodes of a plan that are looked at, to tell whether it reads another one."""
 
 REACH = 5
 """Expected pairs per edge of a closure."""
@@ -287,9 +323,22 @@ def joined_rows(left: Estimate, right: Estimate) -> float:
     return min(rows, MOST_ROWS)
 
 
-def semijoined(left: Estimate, right: Estimate, keys: Iterable[Var], *, negated: bool) -> Estimate:
-    """The left rows with a match on the right, or if negated without."""
+def semijoined(
+    left: Estimate, right: Estimate, keys: Collection[Var], *, negated: bool, paired: bool = True
+) -> Estimate:
+    """The left rows with a match on the right, or if negated without.
+
+    Not every combination of several keys is there: the rows on the right are `paired` at random,
+    unless they were found for the rows on the left.
+
+    >>> a, b = Var("a"), Var("b")
+    >>> follows, blocks = Estimate(200, {a: 50, b: 40}), Estimate(30, {a: 50, b: 40})
+    >>> round(semijoined(blocks, follows, [a, b], negated=True).rows, 2)  # 30 exp(-200 / 2000)
+    27.15
+    """
     share = prod(min(1.0, right.of(v) / left.of(v)) for v in keys) if right.rows else 0.0
+    if paired and len(keys) > 1:
+        share *= -expm1(-right.rows / prod(right.of(v) for v in keys))
     return left.scaled(max(MIN_ANTIJOIN_SELECTIVITY, 1 - share) if negated else share)
 
 
@@ -318,7 +367,10 @@ class Estimator:
             case phys.HashJoin(left, right):
                 return joined(self(left), self(right))
             case phys.SemiJoin(left, right, keys, negated):
-                return semijoined(self(left), self(right), keys, negated=negated)
+                paired = not _reads(right, left)
+                return semijoined(self(left), self(right), keys, negated=negated, paired=paired)
+            case phys.RangeJoin(left):
+                return self(left).scaled(DEFAULT_SELECTIVITY)
             case phys.Select(child, condition):
                 return self(child).scaled(_selectivity(condition))
             case phys.Compute(child, columns):
@@ -345,6 +397,10 @@ class Estimator:
                 found = self(child)
                 groups = min(found.rows, prod(found.of(v) for v in keys))
                 return Estimate(groups, {v: min(found.of(v), groups) for v in node.schema})
+            case phys.Counting(inputs, _, keys):
+                found = reduce(joined, map(self, inputs))
+                groups = min(found.rows, prod(found.of(v) for v in keys))
+                return Estimate(groups, {v: min(found.of(v), groups) for v in node.schema})
             case phys.TopK(child, limit=limit):
                 found = self(child)
                 most = found.rows if limit is None else min(found.rows, float(limit))
@@ -369,6 +425,17 @@ class Estimator:
 def patterns_estimate(patterns: Iterable[TriplePattern], statistics: Statistics) -> Estimate:
     """The rows of a basic graph pattern."""
     return reduce(joined, (pattern_estimate(p, statistics) for p in patterns), Estimate(1.0, {}))
+
+
+def _reads(node: phys.Physical, other: phys.Physical) -> bool:
+    """Whether a plan is made from another one; of large plans, only the upper part is looked at."""
+    rest = [node]
+    for each in rest:
+        if each is other:
+            return True
+        if len(rest) < MOST_READ:
+            rest += phys.children(each)
+    return False
 
 
 def _selectivity(condition: Expression) -> float:

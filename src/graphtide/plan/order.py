@@ -97,8 +97,11 @@ def _exact(leaves: Sequence[Tree]) -> Tree:
             one, other = best.get(left), best.get(whole ^ left)
             if one is None or other is None or not one.meets(other):
                 continue
+            known = best.get(whole)
+            if known is not None and one.cost + other.cost >= known.cost:
+                continue  # without their join it already costs as much
             tree = _joined(one, other)
-            if whole not in best or tree.cost < best[whole].cost:
+            if known is None or tree.cost < known.cost:
                 best[whole] = tree
     return best[everything]
 

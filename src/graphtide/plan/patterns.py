@@ -3,6 +3,7 @@
     rete        one input node per edge of the pattern, binary joins with memories
     search      one search per connected group of patterns; stores nothing but the quads
     decomposed  variables are bound one after the other; stores a bit per pattern and instance
+    counting    aggregates from counts by key (`plan.counting`); what is not aggregated is searched
 
 A search orders its joins at run time, by the current number of candidates. For `rete`, `plan.order`
 chooses the join order by statistics. In both, groups that share no variable are joined with
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.expressions import Exists, Expression, Var
 
-Strategy = Literal["rete", "search", "decomposed"]
+Strategy = Literal["rete", "search", "decomposed", "counting"]
 
-STRATEGIES: tuple[Strategy, ...] = ("rete", "search", "decomposed")
+STRATEGIES: tuple[Strategy, ...] = ("rete", "search", "decomposed", "counting")
 
 DEFAULT_STRATEGY: Strategy = "search"
 

@@ -96,6 +96,23 @@ class SemiJoin(Deep):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RangeJoin(Deep):
+    """Left rows, as often as right rows of the same `keys` satisfy `value operator bound`.
+
+    `bound` is the one column of the right side that is no key (`plan.ranges`).
+    """
+
+    left: Physical
+    right: Physical
+    keys: Schema
+    value: Var
+    operator: str
+    bound: Var
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Select(Deep):
     """Rows for which a condition is true."""
 
@@ -159,6 +176,24 @@ class GroupBy(Deep):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Counting(Deep):
+    """The groups of a natural join of the inputs, from counts and sums by key, without the join.
+
+    `parents` has for each input the number of the one that it sends its counts to; -1 is the root,
+    the groups (`plan.counting`). With `always`, the one group without keys is there even if it is
+    empty. Stores counts per key of each input.
+    """
+
+    inputs: tuple[Physical, ...]
+    parents: tuple[int, ...]
+    keys: Schema
+    aggregates: tuple[Aggregate, ...]
+    always: bool
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TopK(Deep):
     """The rows from `offset` on, at most `limit`, in order; separately for each value of `per`.
 
@@ -194,12 +229,14 @@ Physical = (
     | Constant
     | HashJoin
     | SemiJoin
+    | RangeJoin
     | Select
     | Compute
     | Merge
     | Unique
     | Keep
     | GroupBy
+    | Counting
     | TopK
     | Closure
 )
@@ -215,11 +252,16 @@ def nodes(root: Physical) -> list[Physical]:
     return list(dict.fromkeys(bottom_up(root)))
 
 
+def searches(root: Physical) -> list[Search]:
+    """All searches of a plan, each once: `nodes` would compare whole plans."""
+    return list(dict.fromkeys(node for node in bottom_up(root) if isinstance(node, Search)))
+
+
 def predicates(root: Physical) -> set[Term | Var]:
     """The predicates of all triple patterns of a plan."""
-    searches = [node for node in nodes(root) if isinstance(node, Search)]
-    groups = [each.patterns for each in searches]
-    groups += [check.patterns for each in searches for check in each.checks]
+    found = searches(root)
+    groups = [each.patterns for each in found]
+    groups += [check.patterns for each in found for check in each.checks]
     return {pattern.predicate for group in groups for pattern in group}
 
 

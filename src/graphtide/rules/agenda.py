@@ -193,7 +193,7 @@ def _in_order(share: RuleMatches, terms: TermDictionary) -> Matches:
 def _ranks(ids: Ints, terms: TermDictionary) -> Longs:
     """For each id, the rank of its text among those of all of them."""
     different, which = np.unique(ids, return_inverse=True)
-    texts = [terms.text(i) if i else "" for i in different.tolist()]
+    texts = [text or "" for text in terms.decode_column(different).to_pylist()]
     ranks = np.empty(len(texts), np.int64)
     ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
     return ranks[which]

@@ -43,6 +43,11 @@ class Compiler:
             self._types[key] = self._made(event)
         return self._types[key]
 
+    @property
+    def types(self) -> tuple[EventType, ...]:
+        """All types so far."""
+        return tuple(self._types.values())
+
     def complex_type(self, pattern: tide.PatternDeclaration) -> EventType:
         """The type of the complex events of a pattern."""
         source = tide.PatternSource(pattern.name)

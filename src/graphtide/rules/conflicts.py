@@ -8,7 +8,7 @@ activation is about to fire or to be listed: one look-up each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from random import Random
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.rules.change_events import RowTracker
     from graphtide.rules.firing import Firing
-    from graphtide.rules.matching.absence import Absence, Denial
+    from graphtide.rules.matching.absence import AnyAbsence
+    from graphtide.rules.matching.plain_absence import Denial
     from graphtide.rules.rule_set import RuleEntry, RuleSet
 
 Order = Literal["priority", "oldest", "newest", "random"]
@@ -111,6 +112,8 @@ class ConflictSet:
         self._numbers = {rule.name: number for number, rule in enumerate(rules)}
         self._random = Random(seed)  # noqa: S311 - an order, not a secret
         self._key = self._key_of(resolver)
+        self._by_priority = resolver == "priority"
+        """Whether the order depends on where a rule is declared."""
         self._count = 0
 
     def held_ids(self) -> Iterator[Longs]:
@@ -174,6 +177,26 @@ class ConflictSet:
         version, state, following = saved["random"]
         self._random.setstate((version, tuple(state), following))
         self._count, self._prune_at = saved["counts"]
+
+    def load_kept(
+        self,
+        saved: Mapping[str, Any],
+        entries: RuleSet,
+        terms: TermDictionary,
+        rules: Collection[str],
+    ) -> None:
+        """Go on with the saved activations of some rules; others may have come before them."""
+        own = {rule: each for rule, each in saved["rules"].items() if rule in rules}
+        known = {number for each in own.values() for _, number, _, _ in each["each"]}
+        waiting = [number for number in saved["waiting"] if number in known]
+        fired = [number for number in saved["fired"] if number in known]
+        self.load({**saved, "rules": own, "waiting": waiting, "fired": fired}, entries, terms)
+        if self._by_priority:
+            self._heap = [
+                (self._key(self._waiting[number]) if number in self._waiting else key, number)
+                for key, number in self._heap
+            ]
+            heapify(self._heap)
 
     def first_since(self) -> dict[str, int]:
         """By rule, the least number of transactions before an event of an activation."""
@@ -275,12 +298,12 @@ class ConflictSet:
     def _deny(self, entry: RuleEntry, denial: Denial) -> None:
         """Drop the activations of a rule that a later event forbids."""
         absence, name = _absence(entry), denial.condition.name
-        values = tuple(denial.binding[v] for v in absence.known[name])
+        values = tuple(denial.binding[v] for v in absence.no_events.known[name])
         for number in sorted(self._index.get((entry.matcher.rule.name, name, values), ())):
             match = self._waiting[number].firing.match
             assert match is not None  # noqa: S101 - it is in the index
             last = max(event.order for event in match.events.values())
-            if last < denial.event.order and absence.cancels(denial, match):
+            if last < denial.event.order and absence.no_events.cancels(denial, match):
                 self._remove(number)
 
     def _remove(self, number: int) -> Activation | None:
@@ -351,11 +374,11 @@ def _keys(activation: Activation) -> Iterator[tuple[object, ...]]:
         return
     yield from {(event.order,) for event in match.events.values()}
     if absence is not None:
-        for name, known in absence.known.items():
+        for name, known in absence.no_events.known.items():
             yield activation.rule, name, tuple(match.binding[v] for v in known)
 
 
-def _absence(entry: RuleEntry) -> Absence:
+def _absence(entry: RuleEntry) -> AnyAbsence:
     absence = entry.matcher.absence
     assert absence is not None  # noqa: S101 - the rule has NO EVENT
     return absence

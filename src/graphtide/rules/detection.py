@@ -6,24 +6,24 @@ a timer completes it.
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphtide.engine.events import GRAPH_EVENT, EventBatch, concat_events, typed_events
+from graphtide.engine import events as batches
 from graphtide.lang.tide.ast import PatternDeclaration, Retract
 from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.complex_events import CompleteEvent, CompleteEvents, complex_batch, inserted
 from graphtide.patterns.detector import AnyDetector, KernelDetector, make_detector
 from graphtide.patterns.event_rows import UNNAMED, RowArranger, by_first_row
 from graphtide.patterns.history import EventNumbers, HistorySavepoint, TokenHistory
 from graphtide.patterns.measure import lifetime
 from graphtide.patterns.tokens import NEVER, PatternMatch
-from graphtide.rdf.holders import flat_ids
 from graphtide.rules.compile import Compiler, events_in_use
-from graphtide.rules.firing import MAX_LISTED
+from graphtide.rules.firing import RecentEvents
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from graphtide.engine.events import EventBatch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.tide.program import Program
-    from graphtide.patterns.general import OnDrop, Rank
+    from graphtide.patterns.complex_events import ExpandedEvents
+    from graphtide.patterns.general import MatchColumns, OnDrop, Rank
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.model import EventType
@@ -86,20 +88,24 @@ class PatternRunner:
         self._retracts = retracts
         self.detector = detector
         self._interval = interval
-        self.total = 0
+        self.recent = RecentEvents(len(type_.parameters))
         self.reads_all = automaton.noisy and not automaton.per
         """Whether any event may be noise."""
         self._history = TokenHistory(detector, retracts=retracts)
         self._arranger = RowArranger(automaton)
         self._types_read = {letter.type for letter in automaton.letters()}
-        self.last: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MAX_LISTED)
         self.type_id = type_.id
         self._name, self._parameters = type_.name, type_.parameters
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of the tokens, and of the retained complex events."""
         yield from self._history.held_ids()
-        yield flat_ids(values for values, _, _ in self.last)
+        yield from self.recent.held_ids()
+
+    @property
+    def total(self) -> int:
+        """How many complex events there were."""
+        return self.recent.total
 
     def dump(self, terms: TermDictionary) -> dict[str, Any]:
         """Its tokens, and how many complex events there were."""
@@ -107,15 +113,29 @@ class PatternRunner:
 
     def load(self, saved: Mapping[str, Any], terms: TermDictionary) -> None:
         """Go on with a saved state; complex events from before are not retained."""
-        self.total = saved["total"]
+        self.recent.total = saved["total"]
         self._history.load(saved, terms)
+
+    def take_over(
+        self, other: PatternRunner, terms: TermDictionary, types: Mapping[int, int]
+    ) -> None:
+        """Go on with the tokens and complex events of another, whose `types` had other numbers."""
+        if not isinstance(other.detector, KernelDetector) and other.detector.on_drop is not None:
+            self.trace(other.detector.on_drop)
+        saved = other.dump(terms)
+        for entry in saved.get("input", ()):
+            if not isinstance(entry, int):
+                entry[0] = np.array([types.get(t, UNNAMED) for t in entry[0].tolist()], np.int64)
+        self.load(saved, terms)
+        self.recent = other.recent
 
     def trace(self, on_drop: OnDrop) -> None:
         """Move tokens in Python from here on, and report those that are dropped."""
-        if isinstance(self.detector, KernelDetector):
-            self.detector = self.detector.general(self._rank)
-        self.detector.on_drop = on_drop
-        self._history = TokenHistory(self.detector, retracts=self._retracts)
+        detector = self.detector
+        if isinstance(detector, KernelDetector):
+            self.detector = detector = detector.general(self._rank)
+            self._history = TokenHistory(detector, retracts=self._retracts)
+        detector.on_drop = on_drop
 
     def pass_time(self, to: int) -> list[PatternMatch]:
         """The complex events that timers before `to` complete."""
@@ -123,18 +143,21 @@ class PatternRunner:
         if now is not None and to <= now:
             return []
         matches = self._history.advance(to)
-        for each in matches:
-            self._append(each.values, each.start, each.time)
+        if matches:
+            self.recent.add(
+                np.array([each.values for each in matches], np.int64),
+                np.array([each.start for each in matches]),
+                np.array([each.time for each in matches]),
+            )
         return matches
 
-    def feed(self, rows: TypedRows) -> Iterator[tuple[list[int], int, int, int]]:
-        """The complex events that some events complete: values, times, and index of the row."""
+    def feed(self, rows: TypedRows) -> MatchColumns:
+        """The complex events that some events complete; `at` are the indices of the rows."""
         arranged = self._arranger.rows(rows.types, rows.values, rows.times, rows.numbers)
         matches = self._history.feed(arranged).of_input(arranged)
-        columns = (matches.values, matches.start, matches.time, matches.at)
-        for row, start, time, at in zip(*(column.tolist() for column in columns), strict=True):
-            self._append(row, start, time)
-            yield row, start if self._interval else time, time, at
+        if len(matches.time):
+            self.recent.add(matches.values, matches.start, matches.time)
+        return matches if self._interval else replace(matches, start=matches.time)
 
     def began(self, match: PatternMatch) -> int:
         """Since when a complex event lasts for rules: it is an instant unless it is an INTERVAL."""
@@ -164,18 +187,11 @@ class PatternRunner:
     def rollback(self, to: PatternSavepoint) -> None:
         """Restore a savepoint, and remove the complex events since."""
         self._history.rollback(to.history)
-        for _ in range(min(self.total - to.total, len(self.last))):
-            self.last.pop()
-        self.total = to.total
-
-    def _append(self, values: Sequence[int], start: int, time: int) -> None:
-        self.total += 1
-        self.last.append((tuple(values), start, time))
+        self.recent.cut(to.total)
 
     def events(self, terms: TermDictionary, last: int | None = None) -> list[ComplexEvent]:
         """The retained complex events of the pattern, or the `last` ones, oldest first."""
         names = [v.name for v in self._parameters]
-        first = 0 if last is None else max(0, len(self.last) - last)
         return [
             ComplexEvent(
                 self._name,
@@ -183,55 +199,8 @@ class PatternRunner:
                 start,
                 time,
             )
-            for values, start, time in islice(self.last, first, None)
+            for *values, start, time in self.recent.rows(last)
         ]
-
-
-class CompleteEvent(NamedTuple):
-    """A complex event: its place among other events, its time, type and values.
-
-    Twice the index of an event is the place before it, one more the place after it.
-    """
-
-    place: int
-    time: int
-    pattern: int
-    type: int
-    values: Sequence[int]
-    start: int
-
-    @property
-    def order(self) -> tuple[int, int, int]:
-        """By place, then by time, then by pattern."""
-        return self.place, self.time, self.pattern
-
-
-def complex_batch(events: Sequence[CompleteEvent]) -> EventBatch:
-    """Complex events as a batch."""
-    return typed_events(
-        [each.type for each in events],
-        [each.values for each in events],
-        [each.time for each in events],
-        [each.start for each in events],
-    )
-
-
-class ExpandedEvents(NamedTuple):
-    """Events with complex events among them. The place of each is 4 n + 1 for event n of the input.
-
-    Before it come, with 4 n, those that timers complete; after it those that it completes.
-    """
-
-    events: EventBatch
-    places: Longs
-
-    def after(self, many: int) -> int:
-        """How many events of the input are among the first ones."""
-        return int(np.count_nonzero(self.places[:many] % 4 == 1))
-
-    def end_of(self, many: int) -> int:
-        """Up to where the events go that the last of the first ones completes."""
-        return int(np.searchsorted(self.places, 4 * self.after(many)))
 
 
 class Detection:
@@ -253,6 +222,7 @@ class Detection:
         retracts: bool = False,
     ) -> None:
         numbers = {name: number for number, name in enumerate(types)}
+        self._type_numbers = numbers
         self._terms = terms
         self._types = TypeIndex()
         for type_ in types.values():
@@ -299,6 +269,16 @@ class Detection:
             self._numbers.load(saved["numbers"])
         for name, each in self.patterns.items():
             each.load(saved["patterns"][name], self._terms)
+
+    def take_over(self, other: Detection, names: Iterable[str]) -> None:
+        """Go on with some patterns of another program, which are as they are here."""
+        self._number, self._now = other._number, other._now
+        if self._numbers is not None and other._numbers is not None:
+            self._numbers = other._numbers
+        before = other._type_numbers
+        types = {n: self._type_numbers[t] for t, n in before.items() if t in self._type_numbers}
+        for name in names:
+            self.patterns[name].take_over(other.patterns[name], self._terms, types)
 
     def longest(self) -> int:
         """How long a complex event that is an INTERVAL may last."""
@@ -349,44 +329,62 @@ class Detection:
         for each, savepoint in zip(self.patterns.values(), to, strict=True):
             each.rollback(savepoint)
 
-    def expand(self, events: EventBatch, order: int) -> ExpandedEvents:
+    def expand(self, events: EventBatch, order: int, read: Sequence[int]) -> ExpandedEvents:
         """Events with the complex events that they complete, each in its place.
 
-        `order` is the number that the first of them will have among the events of the rules.
+        `order` is the number that the first of them will have among the events of the rules, `read`
+        has the types that rules have conditions on: complex events of others are left out.
         """
         number = self._number
-        more = self._of_one(events) if len(events.ends) == 1 else self._of_many(events)
+        if len(events.ends) == 1:
+            one = [each for each in self._of_one(events) if each.type in read]
+            more = CompleteEvents(np.array([e.place for e in one], np.int64), complex_batch(one))
+        else:
+            more = self._of_many(events, read)
         if self._numbers is not None:
             index = np.arange(len(events))
-            before = np.searchsorted([each.place for each in more], 2 * index, side="right")
+            before = np.searchsorted(more.places, 2 * index, side="right")
             self._numbers.add(order + index + before, number)
-        return _inserted(events, more)
+        return inserted(events, more)
 
-    def expand_one(self, event: EventBatch, order: int) -> list[EventBatch]:
-        """An event and the complex events that it completes, one after the other."""
+    def expand_one(self, event: EventBatch, order: int, read: Sequence[int]) -> list[EventBatch]:
+        """An event and the complex events that it completes, one after the other; see `expand`."""
         number = self._number
-        made = [(each.place, complex_batch([each])) for each in self._of_one(event)]
+        found = [each for each in self._of_one(event) if each.type in read]
+        made = [(each.place, complex_batch([each])) for each in found]
         before = [batch for place, batch in made if not place]
         if self._numbers is not None:
             self._numbers.add(np.array([order + len(before)]), number)
         return [*before, event, *(batch for place, batch in made if place)]
 
-    def _of_many(self, events: EventBatch) -> list[CompleteEvent]:
-        """The complex events of several events, in order."""
+    def _of_many(self, events: EventBatch, read: Sequence[int]) -> CompleteEvents:
+        """The complex events of several events that rules read, in order."""
         rows = self._rows(events)
-        more: list[CompleteEvent] = []
+        places, made, patterns = [_NONE], [], [_NONE]
         for number, detected in enumerate(self.patterns.values()):
-            for row, start, time, at in detected.feed(rows):
-                after = 2 * int(rows.events[at]) + 1
-                if time < rows.times[at]:
-                    after = 2 * int(np.searchsorted(events.ends, time, side="right"))
-                more.append(CompleteEvent(after, time, number, detected.type_id, row, start))
+            found = detected.feed(rows)
+            if not len(found.time) or detected.type_id not in read:
+                continue
+            place = 2 * rows.events[found.at] + 1
+            waited = np.flatnonzero(found.time < rows.times[found.at])
+            place[waited] = 2 * np.searchsorted(events.ends, found.time[waited], side="right")
+            types = np.full(len(place), detected.type_id, np.int32)
+            made.append(batches.typed_batch(types, found.values, found.time, found.start))
+            places.append(place)
+            patterns.append(np.full(len(place), number))
         if len(events):
-            for each in self.pass_time(int(events.ends[-1])):
-                after = 2 * int(np.searchsorted(events.ends, each.time, side="right"))
-                more.append(each._replace(place=after, pattern=len(self.patterns)))
-            self._now = max(self._now, int(events.ends[-1]))
-        return sorted(more, key=lambda each: each.order)
+            last = int(events.ends[-1])
+            timers = [each for each in self.pass_time(last) if each.type in read]
+            if timers:
+                made.append(complex_batch(timers))
+                places.append(2 * np.searchsorted(events.ends, made[-1].ends, side="right"))
+                patterns.append(np.full(len(timers), len(self.patterns)))
+            self._now = max(self._now, last)
+        if not made:
+            return CompleteEvents(_NONE, complex_batch(()))
+        place, every = np.concatenate(places), reduce(batches.concat_events, made)
+        order = np.lexsort((np.concatenate(patterns), every.ends, place))
+        return CompleteEvents(place[order], every.take(order))
 
     def _of_one(self, event: EventBatch) -> list[CompleteEvent]:
         """The complex events of one event; only patterns that it concerns are fed."""
@@ -397,7 +395,9 @@ class Detection:
             rows = self._row(event, hits) or self._rows(event, hits)
             for number, each in enumerate(self.patterns.values()):
                 if (noise and each.reads_all) or each.reads(hits):
-                    for row, start, time, _ in each.feed(rows):
+                    found = each.feed(rows)
+                    columns = found.values.tolist(), found.start.tolist(), found.time.tolist()
+                    for row, start, time in zip(*columns, strict=True):
                         place = int(time == now)
                         more.append(CompleteEvent(place, time, number, each.type_id, row, start))
         else:
@@ -428,6 +428,10 @@ class Detection:
         graph event has a row even if it has no type, where it may be noise.
         """
         hits = self._types.hits(events) if hits is None else hits
+        if not events.simultaneous:
+            plain = self._plain_rows(events, hits)
+            if plain is not None:
+                return plain
         parts = [np.zeros((0, 2 + self._width), np.int32)]
         for type_, found in hits.items():
             rows = np.zeros((len(found), 2 + self._width), np.int32)
@@ -450,6 +454,24 @@ class Detection:
         values = np.ascontiguousarray(seen[:, 2:])
         return TypedRows(index, seen[:, 1], values, events.ends[index], numbers)
 
+    def _plain_rows(self, events: EventBatch, hits: dict[int, Ints]) -> TypedRows | None:
+        """The rows of events that have one each, or none: the common case, without sorting."""
+        types = np.full(len(events), _NO_ROW, np.int32)
+        values = np.zeros((len(events), self._width), np.int32)
+        if self._reads_all:
+            types[_are_graph_events(events)] = UNNAMED
+        for type_, found in hits.items():
+            types[found[:, 0]] = type_
+            values[found[:, 0], : found.shape[1] - 1] = found[:, 1:]
+        if np.count_nonzero(types >= 0) < sum(map(len, hits.values())):
+            return None
+        index = np.flatnonzero(types > _NO_ROW)
+        numbers = self._number + index
+        self._number += len(events)
+        if len(index) == len(events):
+            return TypedRows(index, types, values, events.ends, numbers)
+        return TypedRows(index, types[index], values[index], events.ends[index], numbers)
+
     def _in_order(self, rows: Ints, *, together: bool) -> Ints:
         """Rows by event, then by type, then by the texts of their values."""
         event = np.zeros_like(rows[:, 0]) if together else rows[:, 0]
@@ -469,12 +491,14 @@ class Detection:
 
 
 _FIRST = np.zeros(1, np.int64)
+_NONE = np.zeros(0, np.int64)
+_NO_ROW = UNNAMED - 1
 
 
 def _are_graph_events(events: EventBatch) -> NDArray[np.bool_]:
     if events.types is None:
         return np.ones(len(events.ends), np.bool_)
-    return np.asarray(events.types == GRAPH_EVENT)
+    return np.asarray(events.types == batches.GRAPH_EVENT)
 
 
 def detect(
@@ -487,14 +511,3 @@ def detect(
     complex_types = {pattern.name: compiler.complex_type(pattern) for pattern in program.patterns}
     retracts = any(isinstance(action, Retract) for r in program.rules for action in r.actions)
     return Detection(program.patterns, types, complex_types, terms, tick_ms, retracts=retracts)
-
-
-def _inserted(events: EventBatch, more: list[CompleteEvent]) -> ExpandedEvents:
-    """Events with complex events among them: those of place 2n before event n, of 2n + 1 after."""
-    places = 4 * np.arange(len(events)) + 1
-    if not more:
-        return ExpandedEvents(events, places)
-    places = np.concatenate([places, 2 * np.array([each.place for each in more])])
-    order = np.argsort(places, kind="stable")
-    every = concat_events(events, complex_batch(more)).take(order)
-    return ExpandedEvents(every, places[order])

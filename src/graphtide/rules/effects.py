@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery
+from graphtide.engine import storage
 from graphtide.engine.events import EventBatch, typed_events
 from graphtide.engine.watch import DEFAULT_HISTORY, Query
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.rules.actions import Actions, Insertions
+from graphtide.rules.actions import Actions, Insertions, given_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from graphtide.engine.ingest import Ids, ObjectLike, TermLike
     from graphtide.engine.query_host import DroppedToken
@@ -93,13 +94,43 @@ class GraphConnection:
         """The end of what a user has called: terms may be freed here."""
         self._runtime.reclaim()
 
+    def pass_on(self, to: GraphConnection, engine: RuleEngine) -> None:
+        """Let the engine of another connection follow the graph in the place of this one's."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            subscription.pass_to(engine)
+        to._subscription = subscription
+
+    def given(
+        self, functions: Mapping[str, Callable[..., object]]
+    ) -> Mapping[str, Callable[..., object]]:
+        """Functions of CALL, which get the graph if they have a parameter for it."""
+        return given_graph(functions, self._runtime.facade())
+
+    def successor(self) -> GraphConnection:
+        """Another connection to the same graph."""
+        return GraphConnection(self._streams)
+
     # --- standing queries ---
+
+    def check(self, select: SelectQuery) -> None:
+        """Raise what `watch` would raise, if it cannot maintain a query."""
+        runtime = self._runtime
+        runtime.queries.plan(select, storage.strategy_for(runtime.store, None))
+        storage.check_complete(runtime.store)
 
     def watch(self, select: SelectQuery, name: str | None = None) -> Query:
         """A standing query whose changes are drained by rules."""
-        query = self._runtime.watch(select, name=name)
+        query = self._runtime.watch(select, name=name or self._free_name())
         self.internal.append(query)
         return query
+
+    def _free_name(self) -> str:
+        """A name that no query of a user gets: a store may register them in another order."""
+        known, number = {query.name for query in self._runtime.queries}, 1
+        while f"changes {number}" in known:
+            number += 1
+        return f"changes {number}"
 
     def register(self, name: str, text: str) -> Query:
         """A standing query that the program declares."""

@@ -69,7 +69,8 @@ def _explained(rule: RuleDeclaration, compiler: Compiler, read: list[SelectQuery
     ]
     why = why_one_by_one(rule, read)
     acts = "acts for many events at once" if why is None else f"acts event by event: {why}"
-    return "\n".join([f"RULE {rule.name}", *lines, f"  {acts}"])
+    group = f" IN {rule.group}" if rule.group else ""
+    return "\n".join([f"RULE {rule.name}{group}", *lines, f"  {acts}"])
 
 
 def _length(kept: Retention, waiting: Retention | None) -> str:

@@ -22,7 +22,7 @@ from graphtide.functions.templates import fill_template
 from graphtide.rdf.dictionary import Holders
 
 if TYPE_CHECKING:
-    from graphtide.kernel.batch import Ints
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.detection import Detection, PatternSavepoint
@@ -128,6 +128,41 @@ class PendingFirings(Sequence["Firing"]):
         return self.pending[place].firing()
 
 
+class RecentEvents:
+    """The last complex events of a pattern: their values, starts and times in one array."""
+
+    def __init__(self, parameters: int) -> None:
+        self.total = 0
+        self._rows: Longs = np.empty((16, parameters + 2), np.int64)
+        self._size = 0
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of the values."""
+        yield self._rows[max(0, self._size - MAX_LISTED) : self._size, :-2]
+
+    def add(self, values: Longs, starts: Longs, times: Longs) -> None:
+        """Add complex events; of the older ones, MAX_LISTED are retained."""
+        end = self._size + len(times)
+        if end > len(self._rows):
+            retained = self._rows[max(0, self._size - MAX_LISTED) : self._size]
+            end = len(retained) + len(times)
+            self._rows = np.empty((2 * end, self._rows.shape[1]), np.int64)
+            self._rows[: len(retained)] = retained
+        added = self._rows[end - len(times) : end]
+        added[:, :-2], added[:, -2], added[:, -1] = values, starts, times
+        self._size, self.total = end, self.total + len(times)
+
+    def cut(self, total: int) -> None:
+        """Remove all but the first ones."""
+        self._size, self.total = max(0, self._size - self.total + total), total
+
+    def rows(self, last: int | None) -> list[list[int]]:
+        """Values, start and time of the last ones, oldest first; of all that are retained."""
+        many = MAX_LISTED if last is None else min(last, MAX_LISTED)
+        rows: list[list[int]] = self._rows[max(0, self._size - many) : self._size].tolist()
+        return rows
+
+
 class FiringLog(Sequence["Firing"]):
     """The last firings; `total` counts all there have been.
 
@@ -168,6 +203,11 @@ class FiringLog(Sequence["Firing"]):
         else:
             self._parts.append((before + len(last), part))
         self._evict()
+
+    def take_back(self, part: Sequence[Firing]) -> None:
+        """Remove the firings that were added last, if they were; `part` is no list."""
+        if self._parts[-1][1] is part:
+            self._parts.pop()
 
     def start_at(self, total: int) -> None:
         """Begin with a number of firings that are not retained."""

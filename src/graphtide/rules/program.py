@@ -11,27 +11,26 @@ from graphtide.engine.locking import synchronized
 from graphtide.engine.query_host import DroppedToken
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, StateChange
 from graphtide.lang.tide.program import Program
-from graphtide.rules import change_events, why_not
-from graphtide.rules.actions import Actions, ErrorPolicy, OnError
-from graphtide.rules.compile import Compiler, only_inserts
-from graphtide.rules.conflicts import Activation, ConflictSet, Resolver
-from graphtide.rules.detection import ComplexEvent, PatternRunner, detect
-from graphtide.rules.effects import GraphConnection, GraphEffects, query_of
-from graphtide.rules.rule_set import RuleSet
+from graphtide.rules import why_not
+from graphtide.rules.actions import ErrorPolicy, OnError
+from graphtide.rules.effects import GraphConnection
+from graphtide.rules.running import replacement as swap
+from graphtide.rules.running.parts import ProgramParts, ProgramSettings, check_functions
+from graphtide.rules.running.tracing import Tracer, TraceRecord
 from graphtide.rules.runtime import MAX_FIRINGS, RuleEngine
 from graphtide.rules.warnings import warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from graphtide.algebra.expressions import Var
     from graphtide.engine.watch import Query
     from graphtide.patterns.detector import AnyDetector
     from graphtide.patterns.tokens import Token
+    from graphtide.rules.conflicts import Activation, ConflictSet, Resolver
+    from graphtide.rules.detection import ComplexEvent, Detection, PatternRunner
     from graphtide.rules.firing import Firing
-    from graphtide.rules.model import EventType, Rule
     from graphtide.streams.registry import Streams
     from graphtide.why.tree import Explanation
 
@@ -57,6 +56,7 @@ def run(
     firing: FiringMode = "events",
     resolver: Resolver = "priority",
     seed: int = 0,
+    disabled: Collection[str] = (),
     name: str = "program",
 ) -> RunningProgram:
     """Run a program on a graph, given by its streams (called by `LiveGraph.run`).
@@ -69,7 +69,8 @@ def run(
     `firing` says when matches fire: all that an event completes, one after the other ("events");
     one at a time, if its row is still there when its turn comes ("agenda"); or only when `fire` is
     called ("manual"). For the last two, `resolver` chooses the next one: "priority", "oldest",
-    "newest", "random" (by `seed`), or a function that gives an activation its rank.
+    "newest", "random" (by `seed`), or a function that gives an activation its rank. Rules of the
+    groups that are `disabled` do not run until `enable`.
     """
     if not isinstance(program, Program):
         raise GraphtideError(
@@ -96,13 +97,17 @@ def run(
     running = RunningProgram(
         program,
         streams,
-        functions or {},
-        ErrorPolicy(on_error, retries),
-        max_firings,
-        max_event_duration,
+        ProgramSettings(
+            functions or {},
+            ErrorPolicy(on_error, retries),
+            max_firings,
+            max_event_duration,
+            None if firing == "events" else resolver,
+            seed,
+            firing == "manual",
+        ),
+        disabled,
     )
-    if firing != "events":
-        running.resolve_conflicts(resolver, seed, manual=firing == "manual")
     running.name = name
     options = {
         "on_error": on_error,
@@ -113,6 +118,7 @@ def run(
         "firing": firing,
         "resolver": resolver,
         "seed": seed,
+        "disabled": list(disabled),
     }
     with schedule.recorded("run", name, program, options):
         running.start(start)
@@ -134,100 +140,128 @@ def free_name(taken: Collection[str], number: int) -> str:
 class RunningProgram:
     """A program on a graph. Made by `LiveGraph.run`; `close()` ends it.
 
-    `queries` has its standing queries, `problems` the errors that were skipped.
+    `program` is what it declares, `problems` has the errors that were skipped.
     """
 
     def __init__(
         self,
         program: Program,
         streams: Streams,
-        functions: Mapping[str, Callable[..., object]],
-        policy: ErrorPolicy,
-        max_firings: int,
-        max_event_duration: int = 0,
+        settings: ProgramSettings,
+        disabled: Collection[str] = (),
     ) -> None:
-        _check_functions(program, functions)
+        check_functions(program, settings.functions)
         self.program = program
-        self.problems = policy.skipped
+        self.problems = settings.policy.skipped
         self.closed = False
-        self._max_firings = max_firings
         self.lock = streams.runtime.lock
+        self._settings = settings
+        self._disabled = tuple(disabled)
+        self._listeners: list[Callable[[TraceRecord], object]] = []
         self._connection = GraphConnection(streams)
-        compiler = Compiler(self._connection.tick_ms)
-        rules = [compiler.rule(rule) for rule in program.rules]
-        self._detection = detect(
-            program, compiler, self._connection.terms, self._connection.tick_ms
-        )
-        self.queries: dict[str, Query] = {
-            query.name: self._connection.register(query.name, query.text)
-            for query in program.queries
-        }
-        self._sources = [self._source(*each) for each in compiler.changes.items()]
-        self._row_trackers: list[change_events.RowTracker] = []
-        effects = GraphEffects(self._connection, self._sources)
-        lasting = 0 if self._detection is None else self._detection.longest()
-        entries = RuleSet(self._connection, max(max_event_duration, lasting))
-        self._engine = RuleEngine(
-            self._connection, entries, effects, self._detection, max_firings=max_firings
-        )
-        for rule, declared in zip(rules, program.rules, strict=True):
-            actions = Actions(
-                declared, functions, self._engine, effects, policy, self._connection.terms
-            )
-            self._engine.rules.add(rule, actions)
-        self._find_independent(rules)
-        self._effects = effects
-        self.warnings = warnings_of(program, self._connection.tick_ms, max_event_duration)
+        self._parts = ProgramParts(program, self._connection, settings, disabled)
+        self._warn()
+
+    def _warn(self) -> None:
+        most = self._settings.max_event_duration
+        self.warnings = warnings_of(self.program, self._connection.tick_ms, most)
         """What is probably not meant: events that never happen, rules that never fire."""
         for warning in self.warnings:
             log.warning("line %s", warning)
 
-    def resolve_conflicts(self, resolver: Resolver, seed: int, *, manual: bool) -> None:
-        """Put matches into a conflict set, to be fired one at a time."""
-        self._engine.conflicts = ConflictSet(
-            self.program.rules, self._engine.rules, self._row_tracker, resolver, seed
-        )
-        self._engine.manual = manual
-
     def start(self, start: StartAt) -> None:
         """Follow the graph."""
         if start == "latest":
-            self._effects.discard()
+            self._parts.effects.discard()
         self._connection.follow(self._engine)
         if start == "earliest":
             self._connection.schedule.perform(self._engine.collect)
 
-    def _source(
-        self, type_: EventType, change: QueryChange | QueryUpdate | StateChange
-    ) -> change_events.ChangeSource:
-        graph, parameters = self._connection, type_.parameters
-        if isinstance(change, StateChange):
-            return change_events.ChangeSource(
-                type_.id, change_events.StateChanges(graph, change, parameters)
-            )
-        select = query_of(self.queries[change.query])
-        if isinstance(change, QueryUpdate):
-            return change_events.ChangeSource(
-                type_.id, change_events.RowUpdates(graph, select, parameters)
-            )
-        rows = change_events.RowChanges(graph, select, parameters, appears=change.appears)
-        return change_events.ChangeSource(type_.id, rows)
+    @property
+    def _engine(self) -> RuleEngine:
+        return self._parts.engine
 
-    def _find_independent(self, rules: list[Rule]) -> None:
-        """Find the rules whose actions cannot change what a rule matches."""
-        read = [rule.facts for rule in rules if rule.facts is not None]
-        read += [query for source in self._sources for query in source.found.queries]
-        for declared in self.program.rules:
-            entry = self._engine.rules[declared.name]
-            if isinstance(entry.action, Actions) and only_inserts(declared, read):
-                entry.action.inserts_only(entry.matcher.shape.variables)
+    @property
+    def _detection(self) -> Detection | None:
+        return self._parts.detection
 
-    def _row_tracker(self, query: str, variables: tuple[Var, ...]) -> change_events.RowTracker:
-        tracker = change_events.RowTracker(
-            self._connection, query_of(self.queries[query]), variables
-        )
-        self._row_trackers.append(tracker)
-        return tracker
+    @property
+    def queries(self) -> dict[str, Query]:
+        """The standing queries that it declares, by name."""
+        return self._parts.queries
+
+    # --- another program in its place ---
+
+    @property
+    def groups(self) -> dict[str, bool]:
+        """The groups of its rules, and whether each is enabled."""
+        return {name: name not in self._disabled for name in self.program.groups}
+
+    @synchronized
+    def replace(
+        self,
+        program: Program | str | Path,
+        *,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+    ) -> swap.Replacement:
+        """Run another program from now on, given as in `Program.of`; what it keeps goes on.
+
+        Queries, patterns and rules that are as they were keep their answers, tokens, retained
+        events, pending matches and activations. All others begin as if the program were started
+        now. `functions` are added to those of the run. If there is an error, nothing changes.
+        """
+        new = Program.of(program)
+        off = [name for name in self._disabled if name in new.groups]
+        return self.become(new, off, functions or {})
+
+    @synchronized
+    def disable(self, group: str) -> swap.Replacement:
+        """Let the rules of a group match and fire no more; what they wait for is forgotten."""
+        self.program.without_groups((group,))
+        return self.become(self.program, list(dict.fromkeys((*self._disabled, group))))
+
+    @synchronized
+    def enable(self, group: str) -> swap.Replacement:
+        """Let the rules of a group run again, as if they were new: they see events from now on."""
+        self.program.without_groups((group,))
+        return self.become(self.program, [name for name in self._disabled if name != group])
+
+    def become(
+        self,
+        program: Program,
+        disabled: Sequence[str],
+        functions: Mapping[str, Callable[..., object]] | None = None,
+    ) -> swap.Replacement:
+        """Run a program with some groups disabled; all is checked before anything changes."""
+        graph, old = self._connection, self._parts
+        known = {**self._settings.functions, **graph.given(functions or {})}
+        settings = self._settings._replace(functions=known)
+        graph.settle()
+        if self.closed or not graph.schedule.is_idle(0):
+            raise GraphtideError(
+                "a program that is closed, or whose rules are firing, cannot be replaced",
+                hint="replace it when the call that changes the graph has returned",
+            )
+        check_functions(program, settings.functions)
+        before = swap.declared_texts(self.program, self._disabled)
+        done = swap.compare(before, swap.declared_texts(program, disabled))
+        swap.check_new(program, graph, done)
+        with graph.schedule.recorded("replace", self.name, program, list(disabled)):
+            successor = graph.successor()
+            kept = {name: old.queries[name] for name in done.names(swap.QUERY)}
+            saved = swap.save_kept(old, done)
+            old.close(kept)
+            new = ProgramParts(program, successor, settings, disabled, kept, old.engine.log)
+            saved.give_to(new)
+            new.effects.discard()
+            graph.pass_on(successor, new.engine)
+            self.program, self._disabled, self._settings = program, tuple(disabled), settings
+            self._connection, self._parts = successor, new
+            if self._listeners:
+                new.engine.tracer = Tracer(new, self._listeners)
+        self._warn()
+        graph.reclaim()
+        return done
 
     # --- what a store records ---
 
@@ -247,12 +281,12 @@ class RunningProgram:
 
     def dump(self) -> dict[str, Any]:
         """Its state: retained events, pending matches, activations, tokens, numbers."""
-        return {"engine": self._engine.dump(), "emitted": self._effects.emitted}
+        return {"engine": self._engine.dump(), "emitted": self._parts.effects.emitted}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Go on with a saved state."""
         self._engine.load(saved["engine"])
-        self._effects.emitted = saved["emitted"]
+        self._parts.effects.emitted = saved["emitted"]
 
     # --- results ---
 
@@ -321,6 +355,27 @@ class RunningProgram:
         return known[pattern]
 
     @synchronized
+    def on_trace(
+        self, callback: Callable[[TraceRecord], object]
+    ) -> Callable[[TraceRecord], object]:
+        """Call back with every step from here on: see `TraceRecord`. Usable as a decorator.
+
+        The program is slower then. Callbacks must not change the graph.
+        """
+        self._connection.settle()
+        detection = self._detection
+        if not self._listeners:
+            if detection is not None and detection.retracts and self._engine.rules.order:
+                raise GraphtideError(
+                    "a program with RETRACT and patterns is traced from its start, or not at all",
+                    hint="call on_trace before the first event",
+                )
+            self._engine.observed = True
+            self._engine.tracer = Tracer(self._parts, self._listeners)
+        self._listeners.append(callback)
+        return callback
+
+    @synchronized
     def why_not(self, name: str, /, **values: object) -> Explanation:
         """Why a rule does not fire for some values now, or a pattern is not complete.
 
@@ -334,6 +389,10 @@ class RunningProgram:
             runner = self._detection.patterns[name]
             dropped = self._connection.dropped_tokens(self.name, name)
             return why_not.no_match(runner, self._connection.terms, values, dropped)
+        off = next((r.group for r in self.program.rules if r.name == name), "")
+        if off in self._disabled:
+            hint = f'program.enable("{off}")'
+            raise GraphtideError(f"the rule {name} is in the group {off}, which is off", hint=hint)
         if name not in self._engine.rules.names():
             patterns = {} if self._detection is None else self._detection.patterns
             known = [*self._engine.rules.names(), *patterns]
@@ -367,7 +426,7 @@ class RunningProgram:
         fired = 0
         while (until is None or not until()) and self.fire() is not None:
             fired += 1
-            if fired > self._max_firings:
+            if fired > self._settings.max_firings:
                 raise GraphtideError(
                     f"rules fire without end: {fired:,} firings",
                     hint="an action causes what it reacts to; raise max_firings if that is wanted",
@@ -439,21 +498,4 @@ class RunningProgram:
         self.closed = True
         with self._connection.schedule.recorded("stop", self.name):
             self._connection.unfollow()
-            for name in self._engine.rules.names():
-                self._engine.rules.remove(name)
-            for watches in (*self._row_trackers, *(source.found for source in self._sources)):
-                for watch in watches.watches:
-                    watch.close()
-            for query in self.queries.values():
-                query.close()
-
-
-def _check_functions(program: Program, functions: Mapping[str, object]) -> None:
-    for rule in program.rules:
-        for action in rule.actions:
-            if isinstance(action, CallFunction) and action.function not in functions:
-                near = name_hint(action.function, functions, "function")
-                raise GraphtideError(
-                    f"the rule {rule.name} calls {action.function}, which was not given",
-                    hint=f"run(…, functions={{…}}): {near}",
-                )
+            self._parts.close()

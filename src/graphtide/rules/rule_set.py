@@ -150,6 +150,8 @@ class RuleSet:
         """Match events that came after a number of transactions; the matches that they complete."""
         many, order = len(events.ends), self.order
         self.order += many
+        if not self._rules:
+            return []
         hits = self._types.hits(events)
         if many > 1:
             columns = np.empty((many, 4), np.int64)

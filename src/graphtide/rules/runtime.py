@@ -19,18 +19,21 @@ from graphtide.engine.events import EventBatch, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.scheduler import Due, Phase
 from graphtide.errors import ActionError, GraphtideError
+from graphtide.patterns.complex_events import complex_batch
 from graphtide.rules.agenda import Agenda, ChosenFiring, PendingFiring, RuleMatches, in_firing_order
-from graphtide.rules.detection import Detection, ExpandedEvents, complex_batch
 from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.patterns.complex_events import ExpandedEvents
     from graphtide.rules.conflicts import Activation, ConflictSet
+    from graphtide.rules.detection import Detection
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
+    from graphtide.rules.running.tracing import Tracer
 
 MAX_FIRINGS = 10_000
 """Firings that the actions of one cascade may cause."""
@@ -54,15 +57,18 @@ class RuleEngine:
         detection: Detection | None = None,
         *,
         max_firings: int = MAX_FIRINGS,
+        log: FiringLog | None = None,
     ) -> None:
         self.name = "program"
         self.rules = rules
         self.detection = detection
         self.conflicts: ConflictSet | None = None
         self.manual = False
-        self.log = FiringLog(graph.terms.holders, settle=graph.settle)
+        self.log = log or FiringLog(graph.terms.holders, settle=graph.settle)
         self.batch_size = FIRST_BATCH
         self.taken = 0
+        self.tracer: Tracer | None = None
+        """Told of every step, if somebody listens; events are then matched one by one."""
         self.observed = False
         """Whether somebody holds a detector, and may look at it at any time."""
         self._graph = graph
@@ -71,6 +77,8 @@ class RuleEngine:
         self._cascade = Cascade(rules, self.log, detection, max_firings)
         self._entered = -1
         self._retracted: list[int] = []
+        self._waited: int | None = None
+        """With what time the absence ended whose firing was the last of a batch, if one was."""
         graph.terms.holders.add(self)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
@@ -105,6 +113,11 @@ class RuleEngine:
         if self.detection is not None:
             self.detection.load(saved["detection"])
 
+    def take_over(self, other: RuleEngine) -> None:
+        """Go on in the place of another engine, with its name."""
+        self.name, self.observed = other.name, other.observed
+        self._cascade.ended = other._cascade.ended
+
     # --- what the scheduler asks for ---
 
     def next_due(self, to: int) -> Due | None:
@@ -122,6 +135,8 @@ class RuleEngine:
         self._enter(0)
         if self.detection is not None and self.detection.next_time() <= due.time:
             found = self.detection.pass_time(due.time + 1)
+            if self.tracer is not None and not found:
+                self.tracer.settle()
             if found:
                 names = list(self.detection.patterns)
                 self._cascade.count_end("timer", due.time, [names[each.pattern] for each in found])
@@ -132,6 +147,8 @@ class RuleEngine:
             fired = [s.entry.matcher.rule.name for s in waited for _ in range(len(s.matches))]
             self._cascade.count_end("absence", due.time, fired)
             self._fire_now(waited, 0)
+        if self.tracer is not None:
+            self.tracer.settle()
 
     def time_passed(self, to: int) -> None:
         """The clock has moved on: events that no partner can follow any more are evicted."""
@@ -164,7 +181,7 @@ class RuleEngine:
         A single event that is interrupted is not matched again: some rules may miss it, but none
         sees it twice. Several are, as if they had not come.
         """
-        self.taken = 0
+        self.taken, self._waited = 0, None
         self._enter(events.depth)
         part = events.slice(0, self._end(events))
         if self.detection is None:
@@ -192,6 +209,8 @@ class RuleEngine:
             self.conflicts.clear()
         if self._entered == self._schedule.cascade:
             self._cascade.rollback()
+        if self.tracer is not None:
+            self.tracer.roll_back()
 
     def call(self, firing: str, function: Callable[[], object]) -> None:
         """Call a function for an action."""
@@ -253,7 +272,7 @@ class RuleEngine:
         many = len(events.ends)
         if events.simultaneous or many == 1:
             return many
-        if self.conflicts is not None:
+        if self.conflicts is not None or self.tracer is not None:
             return 1
         patterns = self.detection
         if patterns and (patterns.retracts or events.depth) and not self._is_independent():
@@ -264,17 +283,18 @@ class RuleEngine:
         """Match several events and the complex events that they complete; how many are through.
 
         If an action changes what rules match, the patterns are rolled back to the event that caused
-        it, as the rules are. What timers complete for rules is left to the scheduler.
+        it, as the rules are. If that is the end of an absence, the timers of its time come before
+        it. What timers complete for rules is left to the scheduler.
         """
         free, order = self._is_independent(), self.rules.order
         tokens, done, at, self.taken = detection.savepoint(), 0, 0, 0
         detection.held += 1
         try:
-            expanded = detection.expand(events, order)
-            every = expanded.events
+            expanded = detection.expand(events, order, self._read(detection))
+            every, causes = expanded.events, expanded.places // 4
             many = len(every) if free else self._first_timer(expanded)
             while at < many and (free or not at):
-                taken = self._take_part(every.slice(at, many))
+                taken = self._take_part(every.slice(at, many), causes[at:many])
                 at, self.taken = at + taken, 0
             many = many if free else expanded.end_of(at)
             while at < many:
@@ -289,37 +309,46 @@ class RuleEngine:
             if done < len(events):
                 detection.rollback(tokens)
                 if done:
-                    detection.expand(events.slice(0, done), order)
+                    detection.expand(events.slice(0, done), order, self._read(detection))
+                if self._waited is not None:
+                    detection.pass_time(self._waited + 1)
                 self._cascade.save_tokens()
             detection.held -= 1
         return done
 
+    def _read(self, detection: Detection) -> list[int]:
+        """The types of events that rules have conditions on; a tracer reads all complex events."""
+        if self.tracer is None:
+            return self.rules.type_ids
+        return [each.type_id for each in detection.patterns.values()]
+
     def _first_timer(self, expanded: ExpandedEvents) -> int:
         """The index of the first complex event for a rule that a timer completes, or the end."""
-        types = expanded.events.types
-        if types is None:
-            return len(expanded.places)
-        found = np.flatnonzero((expanded.places % 4 == 0) & np.isin(types, self.rules.type_ids))
-        return int(found[0]) if len(found) else len(types)
+        found = np.flatnonzero(expanded.places % 4 == 0)
+        return int(found[0]) if len(found) else len(expanded.places)
 
     def _take_with_complex(self, events: EventBatch, detection: Detection) -> None:
         """Match events, each with the complex events that it completes right after it."""
+        read = self._read(detection)
         if len(events.ends) == 1 and not events.simultaneous:
-            for one in detection.expand_one(events, self.rules.order):
+            for one in detection.expand_one(events, self.rules.order, read):
                 self._take_part(one.scheduled_as(events))
             return
-        expanded, at = detection.expand(events, self.rules.order).events, 0
+        expanded, at = detection.expand(events, self.rules.order, read).events, 0
         while at < len(expanded):
             at += self._take_part(expanded.slice(at, len(expanded)))
 
-    def _take_part(self, events: EventBatch) -> int:
+    def _take_part(self, events: EventBatch, causes: Longs | None = None) -> int:
         """Match events and fire; the number of events that are through.
 
         All events of a transaction come before any action. Of others, those after an action that
-        changes what rules match have to wait.
+        changes what rules match have to wait. `causes` has the number of the event that each comes
+        with: a complex event is in the cascade of the one that completes it.
         """
         self.rules.catch_up()
         many = len(events.ends)
+        if self.tracer is not None:
+            self.tracer.take(events)
         if events.simultaneous or many == 1:
             self.taken = 1
             shares = self._match(events)
@@ -329,11 +358,15 @@ class RuleEngine:
                 self._fire_now(shares, events.depth)
             elif not events.depth:
                 self.batch_size = max(self.batch_size, 2)
+            if self.tracer is not None:
+                self.tracer.settle()
             return many
-        taken = self._take_many(events)
+        # Events that are taken in have moved the clock: what is called in between may fail.
+        last, schedule = int(events.ends[-1]), self._schedule
+        taken = self.taken = self._take_many(events, causes)
         if taken == many:
+            schedule.clock = max(schedule.clock, last)
             self.batch_size = min(2 * self.batch_size, MAX_BATCH)
-            self._set_clock(int(events.ends[-1]))
         return taken
 
     def _set_clock(self, time: int) -> None:
@@ -344,7 +377,7 @@ class RuleEngine:
         before = events.transactions
         return self.rules.take(events, self._graph.transactions if before is None else before)
 
-    def _take_many(self, events: EventBatch) -> int:
+    def _take_many(self, events: EventBatch, causes: Longs | None) -> int:
         """Match several events, and fire what they complete; how many of them are through."""
         if events.transactions is None:  # actions commit more of them
             events = replace(events, transactions=self._graph.transactions)
@@ -354,50 +387,76 @@ class RuleEngine:
         try:
             self.taken = 0
             agenda = Agenda(self._match(events), self._graph.terms, self.log.total)
-            if len(agenda):
-                if events.depth or not self._effects.apply_all(agenda):
-                    return self._fire_each(agenda, events, states)
-                self.log.add(agenda)
+            if len(agenda) and (events.depth or not self._apply_all(agenda)):
+                return self._fire_each(agenda, events, states, causes)
         except BaseException:
             if not self.taken:
                 self.rules.rollback(saved, order)
             raise
         finally:
             self.rules.held -= 1
-        return len(events)
+        return len(events.ends)
 
-    def _fire_each(self, agenda: Agenda, events: EventBatch, states: RuleSavepoints | None) -> int:
+    def _apply_all(self, agenda: Agenda) -> bool:
+        """Fire all at once, if that makes no difference; whether so.
+
+        They are logged first: once their actions are applied, nothing may fail any more.
+        """
+        applied = False
+        try:
+            self.log.add(agenda)
+            applied = self._effects.apply_all(agenda)
+        finally:
+            if not applied:
+                self.log.take_back(agenda)
+        return applied
+
+    def _fire_each(
+        self,
+        agenda: Agenda,
+        events: EventBatch,
+        states: RuleSavepoints | None,
+        causes: Longs | None,
+    ) -> int:
         """Fire event by event until an action changes what rules match; the events done.
 
         If it was not the last one, the rules are rolled back to it: they forget those after it.
         """
         queued = self._schedule.queued
+        cascade: tuple[int, int | None] | None = None
+        begun = fired = 0  # events and firings at the first firing of the cascade
         for moment, time, places in agenda.groups():
             event, complete = divmod(moment, 2)
-            taken, fired = event + complete, self.log.total
-            waited = None if complete else time
+            taken, waited = event + complete, None if complete else time
+            cause = event if causes is None else int(causes[event]), waited
             if waited is not None:
                 self._cascade.count_end("absence", waited, ())
             self._retracted.clear()
             self.taken = taken
             self._set_clock(int(events.ends[event]) if waited is None else waited)
-            if not events.depth:
-                self._begin()
-                self.rules.track()
+            if cause != cascade:
+                cascade, begun, fired = cause, taken, self.log.total
+                if not events.depth:
+                    self._begin()
+                    self.rules.track()
             try:
                 self._fire(agenda.pending(places), events.depth)
             except BaseException:
                 if states is not None:
                     self._roll_back_to(events, states, taken, waited)
+                    self._waited = waited
                     self._retract_again()
                 raise
             if states is not None and self._has_changed(queued):
-                self._roll_back_to(events, states, taken, waited)
+                self._roll_back_to(events, states, begun, waited)
                 if not events.depth:
                     self._cascade.save(fired)
+                if begun < taken:
+                    self._match(events.slice(begun, taken))
+                self._waited = waited
                 self._retract_again()
                 return taken
-        return len(events)
+        return len(events.ends)
 
     def _has_changed(self, queued: int) -> bool:
         """Whether actions have changed what rules match; `queued` effects were there before."""
@@ -447,10 +506,14 @@ class RuleEngine:
         for firing in firings:
             if self.conflicts is not None:
                 self.conflicts.add(firing.firing(), firing.entry, depth)
+                if self.tracer is not None:
+                    self.tracer.activate(firing.firing())
             else:
                 self._carry_out(firing, depth)
 
     def _carry_out(self, firing: PendingFiring, depth: int) -> None:
+        if self.tracer is not None:
+            self.tracer.fire(firing.firing())
         self.log.add_pending(firing)
         if depth and not self._cascade.count(firing.rule):
             raise self._cascade.endless(self._effects.undo())

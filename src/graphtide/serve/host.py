@@ -49,6 +49,9 @@ class ServerSettings:
     subscriptions: int = 100
     """Subscriptions of one client."""
 
+    history: int = 20_000
+    """Delta rows that a subscribed query retains, for readers that come back; a store has all."""
+
     unsent_bytes: int = 4 << 20
     """Bytes that wait for a subscriber; one that lets more pile up is disconnected."""
 

@@ -319,7 +319,7 @@ def divided(
         )
     if asked := services_of(query.root):
         raise UnsupportedError(
-            f"the query {name} asks SERVICE <{asked[0].endpoint}>, which Spark's workers do not",
+            f"the query {name} asks {asked[0]}, which Spark's workers do not",
             hint="it is for one process: gt.LiveGraph(services=…)",
         )
     if own := called(query.root):

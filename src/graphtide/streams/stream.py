@@ -437,7 +437,7 @@ class Stream:
         What an interrupt leaves waits again.
         """
         while self._unpublished_lines:
-            self._publish(self._unpublished_lines.pop(0))
+            self._publish()
         if not self._waiting:
             return
         self._order()
@@ -458,21 +458,23 @@ class Stream:
                 for lines in self._publisher.parts((times[:end], quads[:end], numbers[:end])):
                     self._publisher.reach(int(lines[0][0]))
                     self._append(lines[0], lines[1])
+                    self._unpublished_lines.append(lines)
                     done += len(lines[0])
-                    self._publish(lines)
+                    self._publish()
         finally:
             self._releasing = releasing
             if done < end:
                 self._waiting.insert(0, (times[done:end], quads[done:end], numbers[done:end]))
 
-    def _publish(self, lines: Lines) -> None:
-        """Publish events that windows have; if an interrupt prevents it, later."""
+    def _publish(self) -> None:
+        """Publish the first events that windows have; if an interrupt prevents it, later."""
         before = self._publisher.schedule.published
+        lines = self._unpublished_lines.pop(0)
         try:
             self.unpublished += self._publisher.publish(lines)
         except BaseException as error:
             if not isinstance(error, Exception) and before == self._publisher.schedule.published:
-                self._unpublished_lines.append(lines)
+                self._unpublished_lines.insert(0, lines)
             raise
 
     def first_waiting(self) -> int | None:

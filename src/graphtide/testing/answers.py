@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, assert_never
 
 from pyoxigraph import Literal, Quad, QueryBoolean, QuerySolutions, QueryTriples, Store
@@ -69,6 +70,7 @@ def by_value(row: Row) -> Row:
     return tuple((name, _number(text)) for name, text in row)
 
 
+@lru_cache(maxsize=1 << 12)
 def _number(text: str) -> str:
     lexical, mark, datatype = text.rpartition("^^")
     if not mark:

@@ -12,7 +12,6 @@ import pytest
 from graphtide import LiveGraph
 from graphtide.bench.harness import Benchmark
 from graphtide.bench.route_sensor import QUERY
-from graphtide.bench.spark import benchmark
 from graphtide.bench.spark.benchmark import (
     BENCHMARK,
     BULK_ROWS,
@@ -175,11 +174,19 @@ def few_sessions(spark, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_all_pipelines_agree_on_a_tiny_stream(few_sessions, monkeypatch):
-    for name in ("SMALL_BATCHES", "FEW_BATCHES"):
-        monkeypatch.setattr(benchmark, name, 2)
+def test_all_pipelines_agree_on_a_tiny_stream(few_sessions):
     out, err = io.StringIO(), io.StringIO()
-    arguments = ["bench", "spark", "--edges", "1000", "--master", "local[2]", "--json"]
+    arguments = [
+        "bench",
+        "spark",
+        "--edges",
+        "1000",
+        "--batches",
+        "2",
+        "--master",
+        "local[2]",
+        "--json",
+    ]
     with redirect_stdout(out), redirect_stderr(err):
         assert main(arguments) == 0, err.getvalue()
     figures = json.loads(out.getvalue())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from engine.against_reference import check, iri, streams, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +68,7 @@ def pairs(edges):
     return found
 
 
+@pytest.mark.slow
 def test_a_long_random_life_of_a_graph_with_cycles():
     """The kernel against a search from scratch, edge by edge: 3,000 changes of up to 40 edges."""
     chance = random.Random(7)

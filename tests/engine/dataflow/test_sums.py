@@ -17,7 +17,7 @@ from graphtide.algebra.nodes import Aggregate
 from graphtide.engine.dataflow import sums
 from graphtide.engine.dataflow.aggregates import GroupRows
 from graphtide.engine.dataflow.sums import SummedGroups
-from graphtide.kernel import JIT
+from graphtide.kernel import JIT, groups
 from graphtide.kernel.batch import make_batch
 from graphtide.plan import make
 from graphtide.plan.physical import Constant
@@ -25,7 +25,7 @@ from graphtide.rdf.dictionary import TermDictionary
 
 pytestmark = pytest.mark.skipif(not JIT, reason="without Numba there are exact states only")
 
-K, V = Var("k"), Var("v")
+K, V, W = Var("k"), Var("v"), Var("w")
 AGGREGATES = (
     Aggregate(Var("rows"), "COUNT", None),
     Aggregate(Var("n"), "COUNT", V),
@@ -65,7 +65,7 @@ def test_kernel_equals_exact_states(seed, other, keys):
     """Random rows in random transactions; with `other`, numbers that the kernel cannot add up."""
     terms, summed, exact = operators(keys)
     chance = random.Random(seed)
-    groups = [terms.encode(f"<ex:k{n}>") for n in range(4)]
+    own = [terms.encode(f"<ex:k{n}>") for n in range(4)]
     values = [0, *map(terms.encode, INTEGERS + NO_NUMBERS)]
     others = list(map(terms.encode, OTHERS))
     present: list[tuple[int, int]] = []
@@ -78,7 +78,7 @@ def test_kernel_equals_exact_states(seed, other, keys):
             if present and chance.random() < 0.5:
                 row, diff = present.pop(chance.randrange(len(present))), -1
             else:
-                row, diff = (chance.choice(groups), chance.choice(values + others * late)), 1
+                row, diff = (chance.choice(own), chance.choice(values + others * late)), 1
                 present.append(row)
             lines.append((tx, diff, *row))
         tx += 1
@@ -86,6 +86,34 @@ def test_kernel_equals_exact_states(seed, other, keys):
         assert total(summed.step(batch)) == total(exact.step(batch))
         assert summed.sizes() == exact.sizes()
     assert (summed._exact is not None) == other
+
+
+@pytest.mark.parametrize("keys", [(), (K,), (K, V), (K, V, W)], ids=len)
+def test_large_batches_with_few_groups(monkeypatch, keys):
+    """Against `Counter`; there is room for the groups of a large batch, not for all of its rows."""
+    monkeypatch.setattr(groups, "MANY_ROWS", 50)
+    terms = TermDictionary()
+    count = (Aggregate(Var("rows"), "COUNT", None),)
+    summed = SummedGroups(make.group(Constant((), (K, V, W), frozenset()), keys, count), terms)
+    ids = [terms.encode(f"<ex:k{n}>") for n in range(40)]
+    chance, present, shown = random.Random(1), [], Counter()
+    for step in range(30):
+        lines = []
+        for _ in range(chance.choice((1, 20, 400, 2000))):
+            if present and chance.random() < 0.6:
+                row, diff = present.pop(chance.randrange(len(present))), -1
+            else:  # first few keys, then more and more
+                row, diff = tuple(chance.choices(ids[: 2 + step], k=3)), 1
+                present.append(row)
+            lines.append((step, diff, *row))
+        for _, diff, *row in summed.step(make_batch(lines, 3)).tolist():
+            shown[tuple(row)] += diff
+        expected = Counter(row[: len(keys)] for row in present)
+        now = {row[:-1]: terms.decode(row[-1]).value for row, n in shown.items() if n}
+        assert now == {key: str(n) for key, n in expected.items()} or not present
+        assert all(n in (0, 1) for n in shown.values())
+    if len(keys) < 2:
+        assert summed.nbytes < 20_000
 
 
 def test_a_sum_that_might_overflow_is_taken_exactly():

@@ -230,6 +230,26 @@ def test_indexes_come_and_go_with_the_programs_that_need_them():
     assert store.index_count == 0
 
 
+def test_an_index_has_room_for_the_quads_that_it_links():
+    """30,000 quads of a predicate that nobody reads, two paths of ten of one that is read.
+
+    Room for 30,000 keys would be 16 bytes times 65,536, for each of two indexes.
+    """
+    other = max(EDGE, MARK) + 1
+    quads = [(0, 1, i, other, i + 1, 0) for i in range(1, 30_001)]
+    quads += [(0, 1, i, EDGE, i + 1, 0) for i in (*range(1, 11), *range(29_991, 30_001))]
+    store = QuadStore()
+    store.apply(as_changes(quads))
+    before = store.nbytes
+    number = store.install(SHAPES["paths of one predicate"])
+    assert store.index_count == 2
+    assert store.nbytes - before < 16 * 65_536
+    twin = Twin()
+    twin.apply(as_changes(quads))
+    expected = net(twin.evaluate(twin.install(SHAPES["paths of one predicate"])))
+    assert net(store.evaluate(number)) == expected
+
+
 @pytest.mark.parametrize("seed", quick_sample(range(4), 4))
 def test_indexes_made_later_serve_as_those_made_first(seed):
     """Programs one by one over a changing graph of freed rows, in chunks, against all at once."""

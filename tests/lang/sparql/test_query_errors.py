@@ -133,7 +133,6 @@ REFUSALS = {
         "SPARQL Update",
         "LiveGraph.update",
     ),
-    "SERVICE": ("SELECT * { ^SERVICE ?x { ?s ?p ?o } }", "SERVICE", "name the endpoint"),
     "RAND": ("SELECT (^RAND() AS ?r) { }", "RAND", "and insert it"),
     "NOW": ("SELECT (^NOW() AS ?now) { }", "NOW", "compare with it in a FILTER"),
     "UUID": ("SELECT * { BIND(^UUID() AS ?u) }", "UUID", "and insert it"),

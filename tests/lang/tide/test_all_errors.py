@@ -23,6 +23,7 @@ DECLARED = {
     "RULE": "R WHEN EVENT a = A(?x) THEN CALL tell(?x)",
     "GOAL": "G NONE OF Cold",
     "FIX": "F ON Cold(?x) THEN DELETE { ?x :is :cold }",
+    "TEST": "T GIVEN INSERT { :a :is :cold } EXPECT Cold(:a)",
 }
 AFTER = "QUERY Cold AS SELECT ?x { ?x :is :cold }\n"
 

@@ -135,7 +135,7 @@ MISTAKES = [
     (RULE + "TEHN CALL f()", (4, 53), "unexpected 'TEHN'", "did you mean THEN?"),
     (RULE + "THEN CAL f()", (4, 58), "expected INSERT, DELETE, EMIT, CALL or RETRACT", "CALL?"),
     (RULE, (4, 52), "found the end of the program", None),
-    ("RULE r THEN CALL f()", (4, 8), "expected ON, PRIORITY or WHEN", None) ,
+    ("RULE r THEN CALL f()", (4, 8), "expected ON, PRIORITY, WHEN or IN", None) ,
     ("EVENT To AS { ?x :is ?y }", (4, 7), "expected a name for", "'To' is a keyword"),
     ("EVENT", (4, 6), "expected a name for the event, found the end", None),
     ("RULE r ON G THEN INSERT { ?x :is 'a }", (4, 34), "unterminated string", "with '"),

@@ -235,6 +235,7 @@ def test_what_is_nested_too_deep(text):
     assert "nested deeper than 100" in only_error_of(f"PATTERN P AS {text}")[2]
 
 
+@pytest.mark.slow
 def test_patterns_inside_of_patterns_do_not_explode():
     doubled = " ".join(f"PATTERN P{n + 1} AS P{n} -> P{n}" for n in range(60))
     found = errors_of(f"PATTERN P0 AS a -> b {doubled}")

@@ -98,6 +98,7 @@ EVENT E(?x) AS { ?x a :E } CHECK (?x>3)
     )
 
 
+@pytest.mark.slow
 def test_a_pattern_that_cannot_be_laid_out():
     with pytest.raises(QueryError, match="cannot be formatted") as caught:
         format_program("PATTERN P AS a\n  -> # why\n  b")

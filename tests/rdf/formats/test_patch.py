@@ -223,6 +223,7 @@ KEYS = st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 5)), unique=True).m
 @settings(max_examples=200, deadline=None)
 @given(KEYS, st.data())
 @pytest.mark.parametrize("name", ["rdfp", "parquet", "arrow", "arrows"])
+@pytest.mark.slow
 def test_what_is_written_is_read_again(name, keys, data):
     batches = [ChangeBatch.of([(*key, *change) for change in data.draw(CHANGES)]) for key in keys]
     cut = data.draw(st.integers(0, sum(map(len, batches))))

@@ -137,6 +137,29 @@ def test_nothing_is_lost_or_repeated(rail, monkeypatch):
     assert rail.output() == rail.expected()
 
 
+def test_a_run_without_input_between_two_changes(rail):
+    rail.write(10)
+    rail.run(partitions=2)
+    rail.rescale(3)
+    checkpoint = rail.folder / "checkpoint"
+    names = ("RouteSensor", "Sensors")
+    fewer = "\n".join(
+        [PREFIX, *(f"QUERY {n} AS {TEXTS[n][TEXTS[n].index('SELECT') :]}" for n in names)]
+    )
+    with pytest.raises(GraphtideError, match="was rescaled, and has not run since"):
+        evolve(rail.spark, checkpoint, Program.parse(fewer))
+    rail.run()
+    rail.rescale(2)
+    rail.run()
+    evolve(rail.spark, checkpoint, Program.parse(fewer))
+    rail.run(fewer)
+    with pytest.raises(GraphtideError, match="has read nothing since its program has changed"):
+        rail.rescale(3)
+    rail.write(15)
+    rail.run(fewer)
+    assert rail.output(names) == rail.expected({name: TEXTS[name] for name in names})
+
+
 class KilledError(Exception):
     """Stands for the end of the process."""
 

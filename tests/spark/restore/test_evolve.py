@@ -35,6 +35,7 @@ def sums(rows):
 
 
 @pytest.mark.parametrize("shape", quick_sample(SHAPES, 14))
+@pytest.mark.slow
 def test_a_new_query_starts_with_its_whole_answer(shape, monkeypatch):
     rng = Random(f"new {shape}")
     monkeypatch.setattr(cache, "SMALL_LOG", rng.choice((0, 5, 1000)))

@@ -101,6 +101,7 @@ BODIES = {
 
 @pytest.mark.parametrize("extent", ["RANGE 10 STEP 5", "RANGE 6 STEP 1", "ELEMENTS 5 STEP 3"])
 @pytest.mark.parametrize("shape", quick_sample(BODIES, 3))
+@pytest.mark.slow
 def test_windows(shape, extent, monkeypatch):
     rng = Random(f"{shape} {extent}")
     monkeypatch.setattr(cache, "SMALL_LOG", rng.choice((0, 5, 1000)))
@@ -134,6 +135,7 @@ def run_program(text, rows, rng):
 
 
 @pytest.mark.parametrize("shape", quick_sample(PATTERNS, 6))
+@pytest.mark.slow
 def test_patterns(shape, monkeypatch):
     rng = Random(shape)
     monkeypatch.setattr(cache, "SMALL_LOG", rng.choice((0, 5, 1000)))
@@ -151,6 +153,7 @@ def test_patterns(shape, monkeypatch):
 
 
 @pytest.mark.parametrize("shape", quick_sample(RULES, 5))
+@pytest.mark.slow
 def test_rules(shape, monkeypatch):
     rng = Random(shape)
     monkeypatch.setattr(cache, "SMALL_LOG", rng.choice((0, 5, 1000)))

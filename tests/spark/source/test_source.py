@@ -401,6 +401,7 @@ def random_log(rng):
 
 
 @pytest.mark.parametrize("seed", quick_sample(range(60), 6))
+@pytest.mark.slow
 def test_any_cut_gives_the_same_rows_and_so_does_a_replay(tmp_path, seed):
     rng = random.Random(seed)
     for number in range(rng.randint(1, 4)):

@@ -68,6 +68,7 @@ def test_feedback_of_actions_is_no_input():
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.slow
 def test_windows_close_in_any_micro_batches_and_after_failures(partitions):
     rng = Random(partitions)
     rows, last = random_rows(rng, 60)

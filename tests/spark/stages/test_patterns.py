@@ -56,6 +56,7 @@ MIXED = ("one after the other", "immediate", "strict", "a gap in immediate", "a 
 
 
 @pytest.mark.parametrize("shape", MIXED)
+@pytest.mark.slow
 def test_events_of_several_types_and_of_none(shape):
     """One graph event is an A, a B and a C; another one matches no declaration: it is noise."""
     rng = Random(shape)
@@ -134,6 +135,7 @@ RULE R0 ON P0(?x, ?n, ?all) THEN CALL f(?n)
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.slow
 def test_parameters_computed_on_partitions(partitions, monkeypatch):
     rng = Random(partitions)
     monkeypatch.setattr(cache, "SMALL_LOG", 0)

@@ -20,6 +20,7 @@ def parsed(shape):
 
 
 @pytest.mark.parametrize("shape", quick_sample(SHAPES, 14))
+@pytest.mark.slow
 def test_chosen_grid(shape):
     for partitions in (1, 3, 8):
         check_partitions({shape: query(shape)}, stream(partitions), partitions, seed=partitions)
@@ -46,6 +47,7 @@ def test_the_streams_reach_every_shape():
     assert silent == set()
 
 
+@pytest.mark.slow
 def test_all_shapes_at_once():
     check_partitions({shape: query(shape) for shape in SHAPES}, stream(9), 3, seed=5)
 

@@ -75,6 +75,7 @@ def check_shards(rows, shards, partitions, seed, lateness=0):
     change_streams(), st.integers(1, 4), st.sampled_from((1, 2, 4)), st.sampled_from((0, 0, 3)),
     st.integers(0, 10**6),
 )  # fmt: skip
+@pytest.mark.slow
 def test_any_shards_in_any_cut_are_one_stream(stream, shards, partitions, lateness, seed):
     check_shards(ordered(change_rows(stream)), shards, partitions, seed, lateness)
 

@@ -70,6 +70,7 @@ def test_as_in_one_process(shape, monkeypatch):
 
 
 @pytest.mark.parametrize("extent", quick_sample(ELEMENTS, 3))
+@pytest.mark.slow
 def test_windows_of_elements(extent, monkeypatch):
     rng = Random(extent)
     for shape in ("a join inside", "rows that meet", "two windows", "event graphs"):
@@ -81,6 +82,7 @@ def test_windows_of_elements(extent, monkeypatch):
 
 
 @pytest.mark.parametrize("alignment", quick_sample(["w3c", "yabench"], 2))
+@pytest.mark.slow
 def test_other_alignments_and_origins(alignment):
     rng = Random(alignment)
     clock = Clock(window_origin=3, window_alignment=alignment)

@@ -197,13 +197,13 @@ def _tables(changes: int, seed: int, small: int) -> Iterator[tuple[StreamBatch, 
 
 @contextmanager
 def make_tasks(
-    changes: int, seed: int, master: str | None, progress: Progress
+    changes: int, seed: int, master: str | None, progress: Progress, small: int = SMALL_BATCHES
 ) -> Iterator[list[PipelineTask]]:
-    """A task for each pipeline; the stream is in a temporary folder."""
+    """A task for each pipeline, with the stream (see `write_stream`) in a temporary folder."""
     with TemporaryDirectory(prefix="graphtide-bench-") as temporary:
         progress(f"writing a stream of {changes:,} changes")
-        write_stream(Path(temporary, "input"), changes, seed, SMALL_BATCHES)
-        write_stream(Path(temporary, "few"), changes, seed, FEW_BATCHES)
+        write_stream(Path(temporary, "input"), changes, seed, small)
+        write_stream(Path(temporary, "few"), changes, seed, min(FEW_BATCHES, small))
         yield [PipelineTask(name, temporary, master or MASTER, changes) for name in PIPELINES]
 
 
@@ -358,5 +358,5 @@ BENCHMARK: Final = Benchmark(
     warm_up=lambda _: None,
     check=check_agreement,
     garbage_collection=True,
-    hint="try a smaller --changes or another --master: memory may be the problem",
+    hint="try fewer --edges or another --master: memory may be the problem",
 )

@@ -16,19 +16,19 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from pyoxigraph import Literal
 from sortedcontainers import SortedList
 
+from graphtide.engine.dataflow.concat import ConcatState
 from graphtide.errors import ExpressionError
 from graphtide.functions.arithmetic import op_divide
 from graphtide.functions.comparison import total_order
 from graphtide.functions.numbers import EXACT, Number, NumericType, decimal, double, integer, single
-from graphtide.functions.values import check_length, integer_term, number_of, text_of, to_term
+from graphtide.functions.values import integer_term, number_of, to_term
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, make_batch
 from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import Aggregate
     from graphtide.plan.physical import GroupBy
@@ -117,6 +117,27 @@ class CountState:
         self._count = count
 
 
+def number_totals(terms: TermDictionary, value: int) -> dict[object, int | Fraction]:
+    """What a value adds to the totals of a sum, which can be added and multiplied exactly."""
+    try:
+        number = number_of(terms.decode(value)) if value else None
+    except ExpressionError:
+        number = None
+    if number is None:
+        return {"bad": 1}
+    totals: dict[object, int | Fraction] = {number.type: 1}
+    match number.value:
+        case int() as whole if whole:
+            totals["integers"] = whole
+        case Decimal() as exact if exact:
+            totals["decimals"] = Fraction(exact)
+        case float() as endless if not isfinite(endless):
+            totals["nan" if isnan(endless) else str(endless)] = 1
+        case float() as finite if finite:
+            totals["floats"] = Fraction(finite)
+    return totals
+
+
 class SumState:
     """An exact sum, rounded once when asked for, so that a removed value leaves no error behind."""
 
@@ -166,6 +187,16 @@ class SumState:
         """Begin with so many integers, and values that are no numbers."""
         self._integers, self._types[NumericType.INTEGER], self._bad = total, count, bad
 
+    def adopt_totals(self, totals: Mapping[object, int | Fraction]) -> None:
+        """Begin with sums of `number_totals`."""
+        self._bad = int(totals.get("bad", 0))
+        self._types.update({t: int(totals[t]) for t in NumericType if t in totals})
+        self._integers = int(totals.get("integers", 0))
+        self._decimals = as_decimal(Fraction(totals.get("decimals", 0)))
+        self._floats = Fraction(totals.get("floats", 0))
+        endless = ("nan", "inf", "-inf")
+        self._endless.update({name: int(totals[name]) for name in endless if name in totals})
+
     def _total(self) -> Number:
         kind = max((t for t, n in self._types.items() if n), default=NumericType.INTEGER)
         if kind is NumericType.INTEGER:
@@ -184,6 +215,16 @@ class SumState:
             return float(exact)
         except OverflowError:
             return inf if exact > 0 else -inf
+
+
+def as_decimal(exact: Fraction) -> Decimal:
+    """A fraction that is a sum of decimals, as a decimal.
+
+    >>> as_decimal(Fraction("-0.125") * 7)
+    Decimal('-0.875')
+    """
+    digits = exact.denominator.bit_length() - 1  # of 2^a 5^b, at least as many as a and b
+    return Decimal(exact.numerator * 10**digits // exact.denominator).scaleb(-digits, EXACT)
 
 
 class OrderedState:
@@ -233,23 +274,6 @@ class ExtremeState(OrderedState):
         if not self.order or (self.errors and self._errors_count):
             raise ExpressionError("there are no values, or one has an error")
         return self.term(self._at)
-
-
-class ConcatState(OrderedState):
-    """All values, from the least to the greatest, as one text."""
-
-    def __init__(self, terms: TermDictionary, separator: str) -> None:
-        super().__init__(terms)
-        self._separator = separator
-
-    def result(self) -> Term:
-        """The texts joined."""
-        if self.errors:
-            raise ExpressionError("a value has an error")
-        texts = [(text_of(self._terms.decode(v)).text, self.counts[v]) for _, v in self.order]
-        # Before they are repeated: a count may be the product of several.
-        check_length(sum((len(text) + len(self._separator)) * n for text, n in texts))
-        return Literal(self._separator.join(text for text, n in texts for _ in range(n)))
 
 
 Key = tuple[int, ...]

@@ -15,7 +15,7 @@ from graphtide.engine.dataflow.operators import Operator, constant_batch, make_o
 from graphtide.engine.dataflow.programs import identity
 from graphtide.kernel.batch import DIFF, Ints, Longs, empty_batch
 from graphtide.limits import Allowance
-from graphtide.plan.physical import Constant, GroupBy, Physical, Search, children, nodes
+from graphtide.plan.physical import Constant, Counting, GroupBy, Physical, Search, children, nodes
 
 if TYPE_CHECKING:
     from graphtide.limits import Limits
@@ -62,7 +62,8 @@ def first_rows(
     if isinstance(node, Constant):
         return constant_batch(node, terms)
     # A group without keys has a row even when nothing is in it.
-    if any(map(len, inputs)) or (isinstance(node, GroupBy) and not node.keys):
+    empty = isinstance(node, GroupBy) and not node.keys
+    if empty or any(map(len, inputs)) or (isinstance(node, Counting) and node.always):
         return operator.step(*inputs)
     return empty_batch(len(node.schema))
 

@@ -14,8 +14,10 @@ from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import mentioned
 from graphtide.engine.dataflow.conditions import Condition, Memo
+from graphtide.engine.dataflow.counting import CountedGroups
 from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.programs import instance_numbers
+from graphtide.engine.dataflow.ranges import RangeRows
 from graphtide.engine.dataflow.sums import make_groups
 from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
@@ -69,6 +71,8 @@ def make_operator(node: phys.Physical, terms: TermDictionary, now: Now | None = 
             numbers = {v: number for number, v in enumerate(left.schema)}
             columns = [numbers[v] for v in keys]
             return SemiJoinKernel(len(left.schema), columns=columns, negated=negated)
+        case phys.RangeJoin():
+            return RangeRows(node, terms)
         case phys.Select(child, condition) if reads_clock(condition):
             return DueRows(condition, child.schema, terms, now or Now())
         case phys.Select(child, condition):
@@ -84,6 +88,8 @@ def make_operator(node: phys.Physical, terms: TermDictionary, now: Now | None = 
             return KeepColumns([-1 if v is None else numbers[v] for v in sources])
         case phys.GroupBy():
             return make_groups(node, terms)
+        case phys.Counting():
+            return CountedGroups(node, terms)
         case phys.TopK():
             return TopRows(node, terms)
         case phys.Closure(of):

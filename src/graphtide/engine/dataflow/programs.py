@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, assert_never
 from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Expression, Var
-from graphtide.algebra.nodes import DefaultGraph, TriplePattern
+from graphtide.algebra.nodes import Aggregate, DefaultGraph, TriplePattern
 from graphtide.algebra.traverse import replaced
+from graphtide.algebra.variables import merge
 from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.kernel.search.program import ExistsCheck, Pattern, SearchProgram
 from graphtide.plan import physical as phys
@@ -119,6 +120,9 @@ def _positions(node: phys.Physical, terms: TermDictionary) -> tuple[Hashable, ..
             return (*pairs, _pairs(node.schema, left, right))
         case phys.SemiJoin(left, _, keys, negated):
             return (_columns(keys, left.schema), negated)
+        case phys.RangeJoin(left, right, keys, value, operator, bound):
+            compared = _column(value, left.schema), operator, _column(bound, right.schema)
+            return (_pairs(keys, left, right), compared)
         case phys.Select(child, condition):
             return (by_position(condition, _numbers(child.schema)),)
         case phys.Compute(child, computed):
@@ -133,11 +137,16 @@ def _positions(node: phys.Physical, terms: TermDictionary) -> tuple[Hashable, ..
             return tuple(-1 if v is None else numbers[v] for v in sources)
         case phys.GroupBy(child, keys, aggregates):
             columns = _columns(keys, child.schema)
-            called = tuple(
-                (a.function, _argument(a.argument, child.schema), a.distinct, a.separator)
-                for a in aggregates
+            return (columns, _called(aggregates, child.schema))
+        case phys.Counting(parts, parents, keys, aggregates, always):
+            every = merge(*(part.schema for part in parts))
+            read = tuple(_columns(part.schema, every) for part in parts)
+            sure = tuple(frozenset(_columns(tuple(part.certain), every)) for part in parts)
+            return (
+                (read, sure, parents, always),
+                _columns(keys, every),
+                _called(aggregates, every),
             )
-            return (columns, called)
         case phys.TopK(child, keys, distinct, offset, limit, per):
             columns = _columns(node.schema, child.schema)
             order = tuple((_column(k.var, child.schema), k.descending) for k in keys)
@@ -172,6 +181,12 @@ def _columns(variables: Schema, schema: Schema) -> tuple[int, ...]:
 
 def _numbers(schema: Schema) -> dict[Var, int]:
     return {v: number for number, v in enumerate(schema)}
+
+
+def _called(aggregates: Sequence[Aggregate], schema: Schema) -> tuple[Hashable, ...]:
+    return tuple(
+        (a.function, _argument(a.argument, schema), a.distinct, a.separator) for a in aggregates
+    )
 
 
 def _argument(var: Var | None, schema: Schema) -> int | None:

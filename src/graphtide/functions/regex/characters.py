@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 Ranges = tuple[tuple[int, int], ...]
 """Code points from the first to the last of each pair; pairs in order, and apart."""
@@ -130,6 +130,14 @@ def is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
+def _cased() -> Iterator[int]:
+    """All cased characters, and those beside them: most blocks of 256 have none."""
+    for start in range(0, sys.maxunicode + 1, 256):
+        block = "".join(map(chr, range(start, start + 256)))
+        if block.lower() != block.upper():
+            yield from range(start, start + 256)
+
+
 @cache
 def _variants() -> dict[int, set[int]]:
     """The cased characters, each with all that have the same lower or the same upper case.
@@ -137,9 +145,8 @@ def _variants() -> dict[int, set[int]]:
     https://www.w3.org/TR/xpath-functions-31/#flags
     """
     alike: dict[tuple[bool, str], set[int]] = defaultdict(set)
-    for code in range(sys.maxunicode + 1):
-        character = chr(code)
-        lower, upper = character.lower(), character.upper()
+    for code in _cased():
+        lower, upper = chr(code).lower(), chr(code).upper()
         if lower != upper:
             alike[False, lower].add(code)
             alike[True, upper].add(code)

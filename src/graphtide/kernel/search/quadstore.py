@@ -267,8 +267,8 @@ CHUNK = 8192
 EVALUATED_AT_ONCE = 1 << 14
 """Quads from which a program is evaluated before the time is checked."""
 
-LINKED_AT_ONCE = 1 << 16
-"""Quads that are added to new indexes per call; room for them is reserved before."""
+LINKED_AT_ONCE = 1 << 12
+"""Quads that are added to new indexes per call: room is reserved for as many keys, used or not."""
 
 MAX_RETAINED = 1 << 16
 """Rows of output space that are retained from one call to the next."""

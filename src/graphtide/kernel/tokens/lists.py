@@ -71,9 +71,9 @@ def expose(a: KernelAutomaton, z: TokenArrays, token: Int) -> None:
 @inlined
 def hide(z: TokenArrays, token: Int) -> None:
     """Remove a token from the chain of those that noise concerns, if it is there."""
-    before, following = z.data[token, col.PREV_EXPOSED], z.data[token, col.NEXT_EXPOSED]
-    if before == 0:
+    if z.regs[col.EXPOSED] == 0 or z.data[token, col.PREV_EXPOSED] == 0:
         return
+    before, following = z.data[token, col.PREV_EXPOSED], z.data[token, col.NEXT_EXPOSED]
     if before < 0:
         z.regs[col.EXPOSED] = following
     else:
@@ -115,12 +115,6 @@ def new_token(z: TokenArrays, partition: Int) -> Int:
     z.data[token, col.VERSION] = version
     z.data[token, col.PARTITION] = partition
     z.keys.rows[partition, z.keys.width] += 1
-    newest = regs[col.NEWEST]
-    z.data[token, col.OLDER] = newest
-    if newest == 0:
-        regs[col.OLDEST] = token + 1
-    else:
-        z.data[newest - 1, col.NEWER] = token + 1
     regs[col.NEWEST] = token + 1
     regs[col.LIVE_TOKENS] += 1
     regs[col.PEAK_LIVE] = max(regs[col.PEAK_LIVE], regs[col.LIVE_TOKENS])
@@ -129,28 +123,23 @@ def new_token(z: TokenArrays, partition: Int) -> Int:
 
 @inlined
 def drop_token(z: TokenArrays, token: Int) -> None:
+    """Remove a token from its chain, and free it."""
+    chain_out(z, token)
+    free_token(z, token)
+
+
+@inlined
+def free_token(z: TokenArrays, token: Int) -> None:
     """Free a token and its used events, and with its last token the partition."""
     regs = z.regs
-    chain_out(z, token)
-    older, newer = z.data[token, col.OLDER], z.data[token, col.NEWER]
-    if older == 0:
-        regs[col.OLDEST] = newer
-    else:
-        z.data[older - 1, col.NEWER] = newer
-    if newer == 0:
-        regs[col.NEWEST] = older
-    else:
-        z.data[newer - 1, col.OLDER] = older
-    link = z.data[token, col.USED]
-    while link != 0:
-        following = z.links[link - 1, 1]
-        z.links[link - 1, 1] = regs[col.FREE_LINK]
-        regs[col.FREE_LINK] = link
-        link = following
+    if z.data[token, col.USED] != 0:
+        z.links[z.data[token, col.FIRST_USED] - 1, 1] = regs[col.FREE_LINK]
+        regs[col.FREE_LINK] = z.data[token, col.USED]
     partition = z.data[token, col.PARTITION]
     z.keys.rows[partition, z.keys.width] -= 1
     if z.keys.rows[partition, z.keys.width] == 0:
         remove_row(z.keys, partition)
+    z.data[token, col.PARTITION] = -1
     z.data[token, col.VERSION] += 1
     z.data[token, col.BLOCKED] = 0
     z.data[token, col.NEXT] = regs[col.FREE_TOKEN]
@@ -170,6 +159,8 @@ def use_event(z: TokenArrays, token: Int, number: Int) -> None:
         regs[col.HIGH_LINK] += 1
     z.links[link, 0] = number
     z.links[link, 1] = z.data[token, col.USED]
+    if z.data[token, col.USED] == 0:
+        z.data[token, col.FIRST_USED] = link + 1
     z.data[token, col.USED] = link + 1
     z.data[token, col.COUNT] += 1
 

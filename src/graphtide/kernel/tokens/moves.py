@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.jit import inlined
 from graphtide.kernel.tokens import tables as col
-from graphtide.kernel.tokens.lists import (
-    chain_in,
-    chain_out,
-    drop_token,
-    expose,
-    set_timer,
-    use_event,
-)
+from graphtide.kernel.tokens.lists import chain_in, expose, free_token, set_timer, use_event
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
@@ -167,14 +160,12 @@ def finish_move(
     out_used: Longs,
 ) -> bool:
     """After an edge: write the match, or leave the token in its new state; whether it lives on."""
-    chain_in(z, token)
     if final:
         write_match(a, z, token, time, out, out_used)
-        drop_token(z, token)
+    if final or not set_deadline(a, z, token):
+        free_token(z, token)
         return False
-    if not set_deadline(a, z, token):
-        drop_token(z, token)
-        return False
+    chain_in(z, token)
     set_timers(a, z, token)
     expose(a, z, token)
     return True
@@ -185,8 +176,7 @@ def take_edge(
     a: KernelAutomaton, z: TokenArrays, token: Int, edge: Int, values: Ints, i: Int, time: Int,
     number: Int, out: Longs, out_used: Longs,
 ) -> bool:  # fmt: skip
-    """Let a token use an event; whether the token lives on."""
-    chain_out(z, token)
+    """Let a token, which is in no chain of a state, use an event; whether it lives on."""
     for op in range(a.ops_from[edge], a.ops_from[edge + 1]):
         if a.ops[op, col.SLOT] >= 0:
             z.data[token, col.FIELDS + a.zones + a.ops[op, col.SLOT]] = values[

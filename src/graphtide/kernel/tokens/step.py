@@ -67,10 +67,19 @@ def has_no_room(z: TokenArrays) -> bool:
 
 @inlined
 def has_used(z: TokenArrays, token: Int, number: Int, time: Int) -> bool:
-    """Whether an event of some time is the last one that a token has used."""
-    if z.data[token, col.LAST] != time:
+    """Whether an event of some time is the last one that a token has used; -1 is none."""
+    if number < 0 or z.data[token, col.LAST] != time:
         return False
     return bool(z.links[z.data[token, col.USED] - 1, 0] == number)
+
+
+@inlined
+def has_loops(a: KernelAutomaton) -> bool:
+    """Whether there are edges that only repeat a loop."""
+    for edge in range(len(a.edges)):
+        if a.edges[edge, col.SPARE] != 0:
+            return True
+    return False
 
 
 @inlined
@@ -110,20 +119,15 @@ def find_token(
 
 
 @inlined
-def begin(
-    a: KernelAutomaton, z: TokenArrays, partition: Int, edge: Int, values: Ints, i: Int, time: Int,
-    number: Int, out: Longs, out_used: Longs,
-) -> Int:  # fmt: skip
-    """Let a new token use an event; the token, or -1 if it is complete or dropped."""
+def begin(z: TokenArrays, partition: Int, time: Int) -> Int:
+    """A new token, in the start state and in no chain of a state."""
     if partition < 0:
         partition = new_partition(z)
     token = new_token(z, partition)
     z.data[token, col.ORDER] = z.regs[col.NEXT_ORDER]
     z.data[token, col.STARTED] = time
     z.regs[col.NEXT_ORDER] += 1
-    chain_in(z, token)
-    lives = take_edge(a, z, token, edge, values, i, time, number, out, out_used)
-    return token if lives else -1
+    return token
 
 
 @inlined
@@ -182,8 +186,11 @@ def block_tokens(
 
 @inlined
 def count_others(a: KernelAutomaton, z: TokenArrays, partition: Int, time: Int) -> Int:
-    """Whether there is a token that STRICT considers (1 or 0); an expired one is dropped."""
-    token = z.regs[col.OLDEST] - 1
+    """Whether there is a token that STRICT considers (1 or 0); an expired one is dropped.
+
+    STRICT has one token at a time, so the one that was made last is it.
+    """
+    token = z.regs[col.NEWEST] - 1 if z.regs[col.LIVE_TOKENS] > 0 else -1
     if a.per_key:
         token = -1
         if partition >= 0:
@@ -214,26 +221,29 @@ def beginning(
 @inlined
 def take_occurrence(
     a: KernelAutomaton, z: TokenArrays, types: Ints, values: Ints, first: Int, last: Int,
-    time: Int, number: Int, out: Longs, out_used: Longs,
+    time: Int, number: Int, but: Int, loops: bool, out: Longs, out_used: Longs,
 ) -> bool:  # fmt: skip
     """Offer an occurrence of an event, given by its rows, to the tokens; whether one uses it.
 
-    At most one row can move a given token: other occurrences are not given to the kernel.
+    At most one row can move a given token: other occurrences are not given to the kernel. The event
+    `but` has other occurrences too, and does not move a token twice.
     """
     if types[first] < 0:
         return False
     partition = partition_of(a, z, types[first], values, first)
-    strict = a.context == col.STRICT and count_others(a, z, partition, time) > 0
-    partition = partition_of(a, z, types[first], values, first)
+    strict = False
+    if a.context == col.STRICT:
+        strict = bool(count_others(a, z, partition, time) > 0)
+        partition = partition_of(a, z, types[first], values, first)
     begins = beginning(a, z, types, values, first, last)
     token: Int = -1
     row: Int = begins
     if partition >= 0:
-        for spare in range(2):
+        for spare in range(2 if loops else 1):
             if token >= 0 or (spare == 1 and begins >= 0 and not strict):
                 break
             for i in range(first, last):
-                found = find_token(a, z, partition, types[i], values, i, time, spare, number)
+                found = find_token(a, z, partition, types[i], values, i, time, spare, but)
                 if found >= 0 and (
                     token < 0 or z.data[found, col.ORDER] < z.data[token, col.ORDER]
                 ):
@@ -242,14 +252,14 @@ def take_occurrence(
         if z.keys.rows[partition, z.keys.width] == 0:  # all its tokens had expired
             partition = -1
     if token >= 0:
-        edge = a.edge_of[z.data[token, col.STATE], types[row]]
-        take_edge(a, z, token, edge, values, row, time, number, out, out_used)
-        return True
-    if begins >= 0 and not strict:
-        edge = a.edge_of[0, types[row]]
-        begin(a, z, partition, edge, values, row, time, number, out, out_used)
-        return True
-    return False
+        chain_out(z, token)
+    elif begins >= 0 and not strict:
+        token = begin(z, partition, time)
+    else:
+        return False
+    edge = a.edge_of[z.data[token, col.STATE], types[row]]
+    take_edge(a, z, token, edge, values, row, time, number, out, out_used)
+    return True
 
 
 @inlined
@@ -277,7 +287,8 @@ def end_event(
             if count_others(a, z, partition, time) == 0:
                 partition = partition_of(a, z, types[row], values, row)
                 edge = a.edge_of[0, types[row]]
-                begin(a, z, partition, edge, values, row, time, number, out, out_used)
+                token = begin(z, partition, time)
+                take_edge(a, z, token, edge, values, row, time, number, out, out_used)
 
 
 @inlined
@@ -313,7 +324,7 @@ def tokens_step(
     out_used: Longs,
 ) -> Int:
     """Process events one by one, from row `regs[AT]` on; the reason for stopping."""
-    many = len(types)
+    many, loops = len(types), has_loops(a)
     new_group = col.NEW_KEY if a.per_key else col.NEW_EVENT
     while z.regs[col.AT] < many:
         first = z.regs[col.AT]
@@ -334,7 +345,11 @@ def tokens_step(
             z.regs[col.GROUP] = first
             z.regs[col.CONSUMED] = 0
         number = numbers[first]
-        if take_occurrence(a, z, types, values, first, last, time, number, out, out_used):
+        alone = begins[first] == col.NEW_EVENT and (last == many or begins[last] == col.NEW_EVENT)
+        but: Int = -1 if alone else number
+        if take_occurrence(
+            a, z, types, values, first, last, time, number, but, loops, out, out_used
+        ):
             z.regs[col.CONSUMED] = 1
         if last == many or begins[last] <= new_group:
             group = z.regs[col.GROUP]
@@ -356,12 +371,9 @@ def tokens_advance(a: KernelAutomaton, z: TokenArrays, to: Int, out: Longs, out_
 @compiled
 def tokens_sweep(z: TokenArrays) -> None:
     """Drop expired tokens, and the timers of dropped tokens."""
-    token = z.regs[col.OLDEST] - 1
-    while token >= 0:
-        following = z.data[token, col.NEWER] - 1
-        if z.data[token, col.DEADLINE] < z.regs[col.NOW]:
+    for token in range(z.regs[col.HIGH_TOKEN]):
+        if z.data[token, col.PARTITION] >= 0 and z.data[token, col.DEADLINE] < z.regs[col.NOW]:
             drop_token(z, token)
-        token = following
     left = 0
     for at in range(z.regs[col.HEAP_SIZE]):
         if z.data[z.heap[at, 2], col.VERSION] == z.heap[at, 3]:
@@ -407,13 +419,13 @@ def tokens_put(
 
 @compiled
 def tokens_listed(z: TokenArrays, rows: Longs) -> None:
-    """Copy the live tokens, the oldest first; `rows` has room for them all."""
-    token, at = z.regs[col.OLDEST] - 1, 0
-    while token >= 0:
-        for k in range(rows.shape[1]):
-            rows[at, k] = z.data[token, k]
-        at += 1
-        token = z.data[token, col.NEWER] - 1
+    """Copy the live tokens, in any order; `rows` has room for them all."""
+    at = 0
+    for token in range(z.regs[col.HIGH_TOKEN]):
+        if z.data[token, col.PARTITION] >= 0:
+            for k in range(rows.shape[1]):
+                rows[at, k] = z.data[token, k]
+            at += 1
 
 
 @compiled

@@ -3,14 +3,15 @@
 State 0 is the start. Each state has at most one outgoing edge for each type of event, and possibly
 timers. A token is a partial match of the pattern; its line in `data` is:
 
-    state | order | started | deadline | blocked | partition | next, prev | older, newer
-          | used | count | version | last | next and previous exposed | zones… | slots…
+    state | order | started | deadline | blocked | partition | next, prev | used, first used
+          | count | version | last | next and previous exposed | zones… | slots…
 
 `blocked` has a bit for each edge of the state that the token can no longer take. `last` is the time
 of the last move. A token is *exposed* while it has an open edge to which no NOT applies: noise
 blocks these edges. Exposed tokens are chained, where every event may be noise. Tokens of one
 partition (a value of the key) and state are chained by age; `used` is the head of the chain of the
-events that the token has used, the last one first. Timers are in a heap. A *zone* is a part of the
+events that the token has used, the last one first, and `first used` its end. The partition of a
+token that is not in use is -1. Timers are in a heap. A *zone* is a part of the
 pattern with a time limit; the token stores when it entered each zone.
 """
 
@@ -49,8 +50,8 @@ TIMER_EDGE, TIMER_ZONE, TIMER_LENGTH = 0, 1, 2
 """Columns of `timers`: the edge that is taken when a zone has lasted longer than a duration."""
 
 STATE, ORDER, STARTED, DEADLINE, BLOCKED, PARTITION = 0, 1, 2, 3, 4, 5
-NEXT, PREV, OLDER, NEWER, USED, COUNT, VERSION = 6, 7, 8, 9, 10, 11, 12
-LAST, NEXT_EXPOSED, PREV_EXPOSED, FIELDS = 13, 14, 15, 16
+NEXT, PREV, USED, FIRST_USED, COUNT, VERSION = 6, 7, 8, 9, 10, 11
+LAST, NEXT_EXPOSED, PREV_EXPOSED, FIELDS = 12, 13, 14, 15
 """Columns of `data`, before zones and slots. Links are token + 1, 0 for none; the previous exposed
 token of the first one is -1, and 0 if a token is not exposed."""
 
@@ -66,11 +67,11 @@ NO_END = 1 << 62
 
 AT, NOW, NUMBER, WRITTEN, USED_WRITTEN = 0, 1, 2, 3, 4
 FREE_TOKEN, FREE_LINK, HIGH_TOKEN, HIGH_LINK, LIVE_TOKENS = 5, 6, 7, 8, 9
-OLDEST, NEWEST, NEXT_ORDER, HEAP_SIZE, MAX_USED, SWEEP_AT, PEAK_LIVE = 10, 11, 12, 13, 14, 15, 16
-EXPOSED, GROUP, CONSUMED = 17, 18, 19
-REGISTERS = 20
+NEWEST, NEXT_ORDER, HEAP_SIZE, MAX_USED, SWEEP_AT, PEAK_LIVE = 10, 11, 12, 13, 14, 15
+EXPOSED, GROUP, CONSUMED = 16, 17, 18
+REGISTERS = 19
 """Cells of `regs`: current row of the batch, time, number of the next event, rows of output; free
-lists, peaks and counts of tokens and links, ends of the chain by age; the size of the heap, the
+lists, peaks and counts of tokens and links, the token that was made last; the size of the heap, the
 longest chain of used events, and the number of tokens at which to sweep; the first exposed token,
 the first row of the current event (with PER, of its current key), and whether it was consumed."""
 

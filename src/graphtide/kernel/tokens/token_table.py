@@ -11,6 +11,7 @@ import numpy as np
 
 from graphtide.kernel.rowtable import HIGH, RowTable
 from graphtide.kernel.tokens import tables as col
+from graphtide.kernel.tokens.plain import tokens_plain_step
 from graphtide.kernel.tokens.step import (
     DONE,
     FULL,
@@ -69,6 +70,8 @@ class TokenTable:
 
     def __init__(self, automaton: KernelAutomaton) -> None:
         self._automaton = automaton
+        noise = automaton.context != col.CHRONICLE
+        self._is_plain = not (noise or len(automaton.watches) or len(automaton.timers))
         self._tokens = self._empty(0, 0)
 
     def _empty(self, tokens: int, used: int) -> TokenArrays:
@@ -104,14 +107,19 @@ class TokenTable:
         return z.data.nbytes + z.links.nbytes + z.chains.nbytes + z.heap.nbytes + self._keys.nbytes
 
     def feed(
-        self, types: Ints, values: Ints, times: Longs, numbers: Longs, begins: Ints
+        self, types: Ints, values: Ints, times: Longs, numbers: Longs, begins: Ints | None
     ) -> TokenMatches:
         """Process rows of events in order of time; type -1 is of no type of the pattern.
 
-        `numbers` has the number of each row's event, `begins` what the row begins.
+        `numbers` has the number of each row's event, `begins` what the row begins: None if each row
+        is an event.
         """
-        rows = types, values, times, numbers, begins
-        return self._run(lambda z, out, used: tokens_step(self._automaton, z, *rows, out, used))
+        a, rows = self._automaton, (types, values, times, numbers)
+        if begins is None:
+            if self._is_plain:
+                return self._run(lambda z, out, used: tokens_plain_step(a, z, *rows, out, used))
+            begins = np.zeros(len(types), np.int32)
+        return self._run(lambda z, out, used: tokens_step(a, z, *rows, begins, out, used))
 
     def advance(self, to: int) -> TokenMatches:
         """Advance the time: fire the timers that are due before `to`."""
@@ -146,7 +154,7 @@ class TokenTable:
         before = int(z.regs[col.LIVE_TOKENS])
         tokens_sweep(z)
         live = int(z.regs[col.LIVE_TOKENS])
-        z.regs[col.SWEEP_AT] = max(LEAST, 2 * live)
+        z.regs[col.SWEEP_AT] = max(LEAST, 2 * live, int(z.regs[col.HIGH_TOKEN]) // 4)
         if 2 * live < before and live < len(z.data) // 2:
             return
         self._keys.reserve(2 * live + LEAST)
@@ -195,7 +203,7 @@ class TokenTable:
         z = self._tokens
         rows: Longs = np.empty((int(z.regs[col.LIVE_TOKENS]), z.data.shape[1]), np.int64)
         tokens_listed(z, rows)
-        return rows
+        return rows[np.argsort(rows[:, col.ORDER])]
 
     def held_ids(self) -> Iterator[Longs]:
         """The values of all tokens and partitions, of expired ones too."""

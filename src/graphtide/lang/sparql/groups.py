@@ -140,7 +140,7 @@ class GroupParser:
             case "WINDOW":
                 group.join(self._window())
             case "SERVICE":
-                group.join(self._service(word.start))
+                group.join(self._service())
             case "LATERAL":
                 self.tokens.refuse("LATERAL", "join the group in without LATERAL", at=word.start)
             case _:
@@ -162,25 +162,24 @@ class GroupParser:
         group.node = Extend(group.node, variable, expression)
         group.columns.add(variable)
 
-    def _service(self, start: int) -> Node:
+    def _service(self) -> Node:
         """`SERVICE iri { … }`: a table of what the endpoint answers, in a graph of its own."""
         silent = self.tokens.accept("SILENT") is not None
-        endpoint = None if self.tokens.token.kind == "var" else self.terms.iri().value
-        if endpoint is None:
-            self.terms.variable()
+        at_variable = self.tokens.token.kind == "var"
+        where = self.terms.variable() if at_variable else self.terms.iri()
         begin = self.tokens.token.start
         standing, now_at = self.terms.standing, self.terms.now_at
         self.terms.standing = False  # functions are called over there
         inside = self.group()
         self.terms.standing, self.terms.now_at = standing, now_at
-        if endpoint is None:
-            hint = "name the endpoint: what is allowed must be known before anything is asked"
-            self.tokens.refuse("SERVICE with a variable", hint, at=start)
         body = self.tokens.text[begin : self.tokens.token.start].rstrip()
         columns = tuple(v.name for v in schema(inside) if v in self.terms.first_seen)
         sure = certain(inside)
         query = f"{self.terms.declarations()}SELECT {_shown(columns)} WHERE {body}"
         bound = tuple(name for name in columns if Var(name) in sure)
+        if isinstance(where, Var):
+            columns = tuple(dict.fromkeys((where.name, *columns)))
+        endpoint = f"?{where.name}" if isinstance(where, Var) else where.value
         clause = ServiceClause(endpoint, silent, query, columns, bound)
         return clause.pattern(self.triples.invent("service"))
 

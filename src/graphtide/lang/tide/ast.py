@@ -164,7 +164,7 @@ Action = Insert | Delete | Emit | CallFunction | Retract
 
 @dataclass(frozen=True, slots=True)
 class RuleDeclaration:
-    """`RULE name PRIORITY n WHEN … THEN …`."""
+    """`RULE name IN group PRIORITY n WHEN … THEN …`; the group of most rules is empty."""
 
     name: str
     events: tuple[EventUse, ...]
@@ -175,6 +175,7 @@ class RuleDeclaration:
     line: int
     computed: tuple[tuple[Var, Expression], ...] = ()
     """`BIND (expression AS ?variable)`: values for the actions."""
+    group: str = ""
 
 
 # --- repair ---
@@ -200,6 +201,69 @@ class FixDeclaration:
     variables: tuple[Var, ...]
     actions: tuple[Insert | Delete, ...]
     cost: float
+    line: int
+
+
+# --- tests ---
+
+
+@dataclass(frozen=True, slots=True)
+class GivenChange:
+    """`INSERT { … }` of a test, or `DELETE { … }`, whose `diff` is -1."""
+
+    diff: int
+    quads: tuple[tuple[Term, Term, Term, Term | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEvent:
+    """`Type(terms)` or `PUBLISH { … }` of a test; or `EMIT stream { … }`, an event of a stream."""
+
+    triples: tuple[tuple[Term, Term, Term], ...]
+    stream: NamedNode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TestStep:
+    """What happens at a time; changes that follow each other in it are one transaction.
+
+    Its events last from `start`, if there is one, to that time.
+    """
+
+    time: int
+    given: tuple[GivenChange | GivenEvent, ...]
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`AT time NOT name(values)`: what a test expects of a rule, a pattern, a query or a FACT.
+
+    At least one firing, match or row has these values, or so many do; with `only`, none of that
+    name is there that no claim of the test describes. `query` is the text of a FACT.
+    """
+
+    kind: Literal["rule", "pattern", "query", "fact"]
+    name: str
+    values: tuple[tuple[str, Term], ...]
+    time: int | None
+    count: int | None
+    only: bool
+    text: str
+    line: int
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TestDeclaration:
+    """`TEST name GIVEN steps UNTIL until EXPECT claims`, with its file and the prefixes of that."""
+
+    name: str
+    steps: tuple[TestStep, ...]
+    until: int | None
+    claims: tuple[Claim, ...]
+    prefixes: tuple[tuple[str, str], ...]
+    file: str
     line: int
 
 

@@ -121,13 +121,15 @@ class ProgramBuilder:
         unless: Iterable[str] = (),
         where: str | None = None,
         priority: int = 0,
+        group: str = "",
     ) -> Self:
         """RULE name: `on` one event, or `events` while `facts` hold, and no event of `unless`.
 
         Events are written as `"c = Confirmation(?c, ?alarm) AFTER[1,5] a"`, actions as
         `"INSERT { ?e :state :OFFLINE }"`.
         """
-        head = f"RULE {name}" + (f" PRIORITY {priority}" if priority else "")
+        head = f"RULE {name}" + (f" IN {group}" if group else "")
+        head += f" PRIORITY {priority}" if priority else ""
         conditions = [f"FACT {{ {facts} }}"] if facts else []
         conditions += (f"EVENT {event}" for event in events)
         conditions += (f"NO EVENT {event}" for event in unless)

@@ -20,7 +20,7 @@ from graphtide.lang.durations import parse_duration
 from graphtide.lang.tide.lexer import ALL_WORDS, RELATIONS, TOP_LEVEL, Chunk, cut
 from graphtide.lang.tide.parser import tree_of, trees_of
 from graphtide.lang.tide.patterns import MAX_DEPTH, TOO_DEEP, TOO_DEEP_HINT
-from graphtide.lang.tide.source import Source
+from graphtide.lang.tide.source import Source, tokens_of
 from graphtide.rdf.terms import TERM_TYPES, Term
 
 if TYPE_CHECKING:
@@ -350,6 +350,8 @@ def laid_out(chunk: Chunk) -> str:
     tokens = chunk.tokens
     if chunk.word == "PATTERN":
         return laid_out_pattern(tree_of(chunk), _written, WIDTH)
+    if chunk.word == "TEST":
+        return _laid_out_test(tree_of(chunk))
     whole = _joined(tokens)
     if tokens[0].type not in ("RULE", "FIX"):
         return whole
@@ -367,6 +369,19 @@ def laid_out(chunk: Chunk) -> str:
         rows[-1].append(token)
     pairs = zip(indents, rows, strict=True)
     return "\n".join(" " * indent + _joined(row) for indent, row in pairs)
+
+
+def _laid_out_test(tree: Tree[Token]) -> str:
+    """A test, with one line per step and per claim."""
+    lines = [f"TEST {tokens_of(tree, 'NAME')[0]}"]
+    for part in (part for part in tree.children if isinstance(part, Tree)):
+        word = "GIVEN" if part.data == "steps" else "EXPECT"
+        if word == "EXPECT":
+            lines += (f"  UNTIL {time}" for time in tokens_of(tree, "NUMBER"))
+        trees = [each for each in part.children if isinstance(each, Tree)]
+        rows = [_joined([*each.scan_values(lambda t: isinstance(t, Token))]) for each in trees]
+        lines += [f"  {word} {rows[0]}", *(" " * (len(word) + 3) + row for row in rows[1:])]
+    return "\n".join(lines)
 
 
 def _joined(tokens: list[Token]) -> str:

@@ -66,7 +66,7 @@ def _plain(patterns: tuple[TriplePattern, ...]) -> bool:
 
 
 def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern, ...] | None:
-    """The template of INSERT, DELETE or EMIT."""
+    """The template of INSERT, DELETE, EMIT or PUBLISH."""
     head = "DELETE" if word == "DELETE" else "INSERT"
     timed = with_time_variables(group)
     update = source.parse_fragment(timed, parse_update, head, "WHERE {}")
@@ -80,8 +80,8 @@ def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern,
         message = "a triple term in a template cannot contain variables or blank nodes"
         source.report(group, message, hint)
         return None
-    if word == "EMIT" and not _plain(template):
-        source.report(group, "EMIT must not contain GRAPH", "emit plain triples")
+    if word in ("EMIT", "PUBLISH") and not _plain(template):
+        source.report(group, f"{word} must not contain GRAPH", f"{word.lower()} plain triples")
         return None
     return template
 
@@ -101,6 +101,17 @@ class _ArgumentParser:
     def with_gaps(self) -> tuple[Var | Term | None, ...]:
         """The arguments; the wildcard `_` is None."""
         return tuple(self._each(lambda: None if self._tokens.accept("_") else self._argument()))
+
+    def values(self) -> tuple[tuple[Var | None, Term | None], ...]:
+        """Values by position, where the wildcard `_` is None, or by name as in `?x = 1`."""
+        return tuple(self._each(self._value))
+
+    def _value(self) -> tuple[Var | None, Term | None]:
+        if self._tokens.token.kind != "var":
+            return None, None if self._tokens.accept("_") else self._terms.constant("a value")
+        variable = self._terms.variable()
+        self._tokens.expect("=")
+        return variable, self._terms.constant("a value")
 
     def _each(self, argument: Callable[[], Item]) -> Iterator[Item]:
         self._tokens.expect("(")
@@ -130,6 +141,11 @@ def arguments_of(source: Source, token: Token) -> tuple[Var | Term, ...] | None:
 def gapped_arguments_of(source: Source, token: Token) -> tuple[Var | Term | None, ...] | None:
     """The arguments of an event in a pattern; the wildcard `_` is None."""
     return source.parse_fragment(token, lambda text: _ArgumentParser(text).with_gaps())
+
+
+def values_of(source: Source, token: Token) -> tuple[tuple[Var | None, Term | None], ...] | None:
+    """The values in brackets after a name of a test, each with its variable if that is given."""
+    return source.parse_fragment(token, lambda text: _ArgumentParser(text).values())
 
 
 def variables_of(source: Source, token: Token) -> tuple[Var, ...] | None:

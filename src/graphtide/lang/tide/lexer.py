@@ -15,7 +15,7 @@ from graphtide.lang.sparql.scanner import Scanner, SparqlToken, place
 
 DECLARATIONS: Final = (
     *("PREFIX", "INCLUDE", "CONTEXT"),
-    *("QUERY", "EVENT", "PATTERN", "RULE", "GOAL", "FIX"),
+    *("QUERY", "EVENT", "PATTERN", "RULE", "GOAL", "FIX", "TEST"),
 )
 NAMED: Final = DECLARATIONS[3:]
 """Declarations that begin with a name."""
@@ -44,11 +44,12 @@ WORDS: Final = (
 
 OWN_WORDS: Final = {
     "EVENT": ("CHECK", "UPDATE"),
-    "RULE": ("UPDATE", "BIND"),
+    "RULE": ("UPDATE", "BIND", "IN"),
     "CONTEXT": CONTEXTS,
     "PATTERN": ("ALL", "WITHIN", "HOLDS", "FOR", "CONTEXT", *CONTEXTS, "PER"),
     "GOAL": ("NONE", "AT", "MOST", "MINIMIZE", "WEIGHT"),
     "FIX": ("COST",),
+    "TEST": ("GIVEN", "AT", "PUBLISH", "UNTIL", "EXPECT", "ONLY"),
 }
 """Keywords inside declarations of one kind only; elsewhere they can be names."""
 
@@ -75,6 +76,7 @@ _DURATION: Final = re.compile(
 )
 _LINES: Final = "|".join(word for word in TOP_LEVEL if word != "CONTEXT")
 _NEXT: Final = re.compile(rf"^[ \t]*(?:{_LINES})\b", re.IGNORECASE | re.MULTILINE)
+_TEST: Final = re.compile(r"\s+\w+\s+(?:GIVEN|UNTIL|EXPECT)\b", re.IGNORECASE)
 _NAMED_EVENT: Final = re.compile(r"\s+\w+\s*=")
 _SIMILAR: Final = 0.7
 """How similar a word has to be to the declaration that it is taken for."""
@@ -188,8 +190,7 @@ class _Cutter:
     def _meant(self) -> str | None:
         """The declaration for which a word at the beginning of a line is a misspelling."""
         token, following = self._tokens.token, self._tokens.next_token()
-        line = self._tokens.text.rfind("\n", 0, token.start) + 1
-        if token.kind != "word" or self._tokens.text[line : token.start].strip():
+        if token.kind != "word" or not self._begins_line():
             return None
         if token.text.upper() in _KEYWORDS or following.text.upper() in _KEYWORDS:
             return None
@@ -197,14 +198,30 @@ class _Cutter:
         known = begins.get(following.kind, ())
         return next(iter(get_close_matches(token.text.upper(), known, 1, _SIMILAR)), None)
 
+    def _begins_line(self) -> bool:
+        start = self._tokens.token.start
+        line = self._tokens.text.rfind("\n", 0, start) + 1
+        return not self._tokens.text[line:start].strip()
+
     def _declares(self) -> bool:
         """Whether this word begins a declaration; the first CONTEXT of a pattern does not."""
+        if self._tokens.at("TEST"):
+            return self._declares_test()
         if not self._tokens.at("CONTEXT"):
             return self._tokens.at(*TOP_LEVEL) or self._meant() is not None
         tokens = self._chunk.tokens
         if tokens[0].type == "PATTERN" and all(token.type != "CONTEXT" for token in tokens):
             return False
         return any(self._tokens.follows(context) for context in CONTEXTS)
+
+    def _declares_test(self) -> bool:
+        """Whether TEST is the declaration: it was a name before, and can be one still."""
+        if _TEST.match(self._tokens.text, self._tokens.token.end):
+            return True
+        following = self._tokens.next_token()
+        word = following.text.upper()
+        known = word in _KEYWORDS and word not in OWN_WORDS["TEST"]
+        return self._begins_line() and following.kind == "word" and not known
 
     def _body(self, kind: str) -> None:
         """Everything up to the next declaration."""
@@ -283,7 +300,8 @@ class _Cutter:
         """Whether a word that may be a name, too, is a keyword here."""
         named = self._previous in ("ON", "EVENT", "EQUALS", "CALL", "RULE")
         binds = self._tokens.follows("(") and not named
-        return {"UPDATE": self._previous == "ON", "BIND": binds}.get(word, True)
+        grouped = len(self._chunk.tokens) == 2
+        return {"UPDATE": self._previous == "ON", "BIND": binds, "IN": grouped}.get(word, True)
 
     def _piece(self, kind: str) -> None:
         """A bracket with its content as one token."""

@@ -1,4 +1,4 @@
-"""Programs: queries, events, patterns, rules, goals and fixes in the .tide language.
+"""Programs: queries, events, patterns, rules, goals, fixes and tests in the .tide language.
 
     PREFIX : <http://example.org/>       # holds for every declaration of the file
     QUERY Hot AS SELECT ?room WHERE { ?room :temperature ?t FILTER (?t > 30) }
@@ -10,14 +10,15 @@ after the file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.errors import ProgramError, QueryError
+from graphtide.errors import GraphtideError, ProgramError, QueryError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.sparql.prefixes import file_text
+from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.events import read_event
 from graphtide.lang.tide.parser import trees_of
@@ -25,9 +26,10 @@ from graphtide.lang.tide.patterns import read_patterns
 from graphtide.lang.tide.repairs import GOALS, read_fix, read_goal
 from graphtide.lang.tide.rules import read_rule
 from graphtide.lang.tide.source import DeclaredNames, Source, tokens_of
+from graphtide.lang.tide.tests import read_test
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from lark import Token, Tree
 
@@ -56,6 +58,8 @@ class Program:
     goals: tuple[tide.GoalDeclaration, ...] = ()
     fixes: tuple[tide.FixDeclaration, ...] = ()
     patterns: tuple[tide.PatternDeclaration, ...] = ()
+    tests: tuple[tide.TestDeclaration, ...] = field(default=(), compare=False)
+    """Its TESTs, which change nothing in what it does: see `graphtide.testing.program_tests`."""
     sources: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
@@ -101,7 +105,7 @@ class Program:
         Traceback (most recent call last):
             ...
         graphtide.errors.QueryError: 1:1: expected PREFIX, INCLUDE, CONTEXT, QUERY, EVENT, PATTERN,
-        RULE, GOAL or FIX, found 'QURY'
+        RULE, GOAL, FIX or TEST, found 'QURY'
           1 | QURY Hot AS SELECT * { }
             | ^
           hint: did you mean QUERY?
@@ -135,6 +139,27 @@ class Program:
                 QueryError("the program has no query and no rule", source=name, hint=hint)
             )
         return CheckedProgram(program, reader.errors)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of its rules (`RULE name IN group`), in order."""
+        return tuple(dict.fromkeys(rule.group for rule in self.rules if rule.group))
+
+    def without_groups(self, names: Collection[str]) -> Program:
+        """The program without the rules of some groups.
+
+        >>> text = "QUERY Q AS SELECT ?x { ?x ?p ?o } RULE R IN g ON APPEAR OF Q THEN CALL f(?x)"
+        >>> program = Program.parse(text)
+        >>> program.groups, program.without_groups(["g"]).rules
+        (('g',), ())
+        """
+        if not names:
+            return self
+        unknown = sorted(set(names) - set(self.groups))
+        if unknown:
+            hint = name_hint(unknown[0], self.groups, "group")
+            raise GraphtideError(f"the program has no group named {unknown[0]}", hint=hint)
+        return replace(self, rules=tuple(r for r in self.rules if r.group not in names))
 
     @property
     def texts(self) -> dict[str, str]:
@@ -245,6 +270,9 @@ class _ProgramReader:
         for source, tree in self._declarations("fix"):
             if names.declare(source, "fix", tokens_of(tree, "NAME")[0]):
                 read_fix(source, tree, names)
+        for source, tree in self._declarations("test"):
+            if names.declare(source, "test", tokens_of(tree, "NAME")[0]):
+                read_test(source, tree, names)
         self.errors = [
             error
             for source, _ in self._files
@@ -257,6 +285,7 @@ class _ProgramReader:
             goals=tuple(names.goals.values()),
             fixes=tuple(names.fixes.values()),
             patterns=tuple(names.patterns.values()),
+            tests=tuple(names.tests.values()),
             sources=tuple(source.text for source, _ in self._files),
         )
 

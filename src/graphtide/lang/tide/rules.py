@@ -260,7 +260,7 @@ def read_rule(
     source: Source, tree: Tree[Token], names: DeclaredNames
 ) -> tide.RuleDeclaration | None:
     """A RULE declaration; None, and errors recorded, if it is invalid."""
-    name, actions = tokens_of(tree, "NAME")[0], tree.children[-1]
+    (name, *groups), actions = tokens_of(tree, "NAME"), tree.children[-1]
     assert isinstance(actions, Tree)  # noqa: S101 - the grammar says so
     draft = Draft(source, names)
     _read_conditions(draft, tree)
@@ -288,8 +288,9 @@ def read_rule(
         return None
     line = name.line or 1
     return tide.RuleDeclaration(
-        str(name), tuple(draft.events), facts, tests, done, int(number or 0), line, computed
-    )
+        str(name), tuple(draft.events), facts, tests, done, int(number or 0), line, computed,
+        "".join(groups),
+    )  # fmt: skip
 
 
 _BIND: Final = re.compile(r"\((.*\S)\s+AS\s+[?$](\w+)\s*\)", re.IGNORECASE | re.DOTALL)

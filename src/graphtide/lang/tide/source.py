@@ -115,6 +115,7 @@ class DeclaredNames:
     rules: dict[str, tide.RuleDeclaration] = field(default_factory=dict)
     goals: dict[str, tide.GoalDeclaration] = field(default_factory=dict)
     fixes: dict[str, tide.FixDeclaration] = field(default_factory=dict)
+    tests: dict[str, tide.TestDeclaration] = field(default_factory=dict)
     variables: dict[str, tuple[Var, ...]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     _places: dict[tuple[str, str], tuple[str | None, int]] = field(default_factory=dict)
@@ -132,6 +133,11 @@ class DeclaredNames:
             return False
         self._places[key] = source.name, name.line or 1
         return True
+
+    def is_declared(self, name: str) -> bool:
+        """Whether a query, rule or pattern with errors has this name."""
+        pattern = ("event", name) in self._places and name not in self.events
+        return pattern or any((kind, name) in self._places for kind in ("query", "rule"))
 
     def columns(self, source: Source, name: Token) -> tuple[Var, ...] | None:
         """The columns of a query; None, and an error recorded, if it is unknown."""

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.batch import DIFF, TX, Int, Ints
+from graphtide.kernel.batch import DIFF, TX, Int, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE
 from graphtide.rules.kernel.layout import FREE, LIVE, PEAK, FactArrays
 from graphtide.rules.kernel.memory import bucket_at, first_state, folded
@@ -129,3 +129,10 @@ def fact_number(facts: FactArrays, values: Ints, many: Int) -> Int:
             return np.int64(facts.number[place])
         place = facts.links[place]
     return ABSENT
+
+
+@compiled
+def facts_hold(facts: FactArrays, rows: Ints, many: Int, since: Longs, out: Ints) -> None:
+    """For each row, 1 if the fact has held since before a transaction, else 0."""
+    for i in range(len(rows)):
+        out[i] = 1 if ABSENT < fact_number(facts, rows[i], many) < since[i] else 0

@@ -6,9 +6,14 @@ index belongs to one condition.
 
 from __future__ import annotations
 
+from math import floor, inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphtide.kernel.batch import Ints, Longs
 
 START, END, ORDER, SINCE = 0, 1, 2, 3
@@ -27,8 +32,8 @@ LINKS, ENDS, HEADS, TAILS, CELLS, WHEN = 0, 1, 2, 3, 4, 5
 POSITION, WRITTEN, ROOM = 0, 1, 2
 """The state of a loop when it stops: position, rows written, and what ran out."""
 
-ENOUGH, MEMORY_FULL, JOURNAL_FULL = 0, 1, 2
-"""What ran out: the output (or nothing), places, entries of the journal."""
+ENOUGH, MEMORY_FULL, JOURNAL_FULL, OUTPUT_FULL = 0, 1, 2, 3
+"""What ran out: nothing (in joins: or the output), places, entries of the journal, the output."""
 
 NOT_RETAINED: Final = -1
 FOREVER: Final = 1 << 62
@@ -85,6 +90,25 @@ class MemoryArrays(NamedTuple):
     """Undo log: array, row, column, and the old value."""
 
 
+class PendingArrays(NamedTuple):
+    """Matches that wait for a NO EVENT, by place."""
+
+    rows: Ints
+    spans: Longs
+    """Rows and spans of matches."""
+    ends: Longs
+    """Until when a match waits, and its own time."""
+    links: Ints
+    """By NO EVENT: the next and the previous match of the bucket."""
+    heads: Ints
+    """By NO EVENT and bucket of the values that it shares with matches."""
+    alive: Ints
+    """Whether the match waits; 0 if it was removed."""
+    heap: Longs
+    meta: Longs
+    journal: Longs
+
+
 class FactArrays(NamedTuple):
     """The current facts, each with the number of the transaction since which it holds."""
 
@@ -103,3 +127,30 @@ class WorkArrays(NamedTuple):
     span: Longs
     who: Longs
     stack: Ints
+
+
+def table(rows: Sequence[Sequence[int]]) -> Ints:
+    """Rows, filled up with zeros to the same length; at least one column."""
+    width = max(1, *map(len, rows)) if rows else 1
+    filled = np.zeros((len(rows), width), np.int32)
+    for at, row in enumerate(rows):
+        filled[at, : len(row)] = row
+    return filled
+
+
+def lists(rows: Sequence[Sequence[int]]) -> Ints:
+    """Rows that begin with their length.
+
+    >>> lists([[7, 8], [9]]).tolist()
+    [[2, 7, 8], [1, 9, 0]]
+    """
+    return table([[len(row), *row] for row in rows] or [[0]])
+
+
+def whole_ticks(ticks: float | None) -> int:
+    """A bound in ticks as a number; None stands for an event that is not retained."""
+    if ticks is None:
+        return NOT_RETAINED
+    if ticks in (inf, -inf):
+        return FOREVER if ticks > 0 else -FOREVER
+    return floor(ticks)

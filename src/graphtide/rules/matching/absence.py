@@ -1,393 +1,345 @@
-"""Absence: the conditions NO EVENT of a rule.
-
-A match is pending until the forbidden event can no longer happen. Matches and forbidden events are
-handled one by one, in Python.
-"""
+"""Absence: the matches of a rule that wait until a NO EVENT can no longer happen, in arrays."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from graphtide.rdf.holders import flat_ids
-from graphtide.rules.expiry import distances_of, end_distances, rule_retentions
-from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
+from graphtide.rules import temporal
+from graphtide.rules.kernel import absence as loops
+from graphtide.rules.kernel import layout
+from graphtide.rules.kernel.types import direct
+from graphtide.rules.matching import memory as memories
+from graphtide.rules.matching import plain_absence as plain
 from graphtide.rules.matching import types as kinds
-from graphtide.rules.matching.memory import EventMemory, FactMemory, Undo
-from graphtide.rules.temporal import Span, has_check, holds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from graphtide.algebra.expressions import Var
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.terms import Term
     from graphtide.rules.matching.matcher import RulePlan
     from graphtide.rules.model import EventCondition, EventType
 
 
-@dataclass(frozen=True, slots=True)
-class PendingMatch:
-    """A match that fires unless a forbidden event comes up to a time."""
+class AbsenceSavepoint(NamedTuple):
+    """A savepoint: of the forbidden events, which arrays were in use, and their journal."""
 
-    match: kinds.Match
-    row: tuple[int, ...]
-    spans: tuple[int, ...]
-    until: float
-
-    def rows(self) -> Iterator[Iterable[int]]:
-        """The ids of its values."""
-        yield self.row[1:]
-        yield self.match.binding.values()
-
-
-class PendingMatches:
-    """Pending matches, indexed by the end of their wait, by their events, and by `known`.
-
-    `known` has the variables that each NO EVENT shares with the match. While `undo` is a list, each
-    change appends its undo function.
-    """
-
-    def __init__(self, known: Mapping[str, tuple[Var, ...]]) -> None:
-        self._known = known
-        self._numbers = count()
-        self._waiting: dict[int, PendingMatch] = {}
-        self._ends: list[tuple[float, int, int]] = []
-        self._index: dict[tuple[str, tuple[int, ...]], dict[int, PendingMatch]] = {}
-        self._parts: dict[int, set[int]] = {}
-        self.undo: Undo | None = None
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def __iter__(self) -> Iterator[PendingMatch]:
-        return iter(self._waiting.values())
-
-    def held_ids(self) -> Iterator[Longs]:
-        """The ids of all matches."""
-        yield flat_ids(row for waiting in self._waiting.values() for row in waiting.rows())
-
-    def dump(self) -> dict[str, Any]:
-        """All matches, oldest first."""
-        waiting = [self._waiting[number] for number in sorted(self._waiting)]
-        until = np.array([each.until for each in waiting], np.int64)
-        return {"until": until, **kinds.dump_matches([each.match for each in waiting])}
-
-    def add(self, waiting: PendingMatch) -> None:
-        """Add a match."""
-        number = next(self._numbers)
-        self._put(number, waiting)
-        if self.undo is not None:
-            self.undo.append(lambda: self._take(number))
-
-    def _put(self, number: int, waiting: PendingMatch) -> None:
-        self._waiting[number] = waiting
-        heappush(self._ends, (waiting.until, waiting.match.time, number))
-        for key in self._keys(waiting.match.binding):
-            self._index.setdefault(key, {})[number] = waiting
-        for event in waiting.match.events.values():
-            self._parts.setdefault(event.order, set()).add(number)
-
-    def due(self, now: int) -> Iterator[PendingMatch]:
-        """Remove and yield the matches whose wait is over, by its end, then by their times."""
-        while self._ends and self._ends[0][0] < now:
-            _, _, number = heappop(self._ends)
-            if number in self._waiting:
-                yield self._remove(number)
-
-    def next_end(self) -> float:
-        """The first time with which a wait ends."""
-        while self._ends and self._ends[0][2] not in self._waiting:
-            heappop(self._ends)
-        return self._ends[0][0] if self._ends else inf
-
-    def like(self, name: str, binding: kinds.Binding) -> list[tuple[int, PendingMatch]]:
-        """The matches that a forbidden event may cancel, by its values, with their numbers."""
-        key = name, tuple(binding[v] for v in self._known[name])
-        return list(self._index.get(key, {}).items())
-
-    def drop(self, number: int) -> None:
-        """Remove a match that was cancelled."""
-        self._remove(number)
-
-    def retract(self, order: int) -> None:
-        """Remove the matches that an event is part of."""
-        for number in sorted(self._parts.get(order, ())):
-            self._remove(number)
-
-    def _remove(self, number: int) -> PendingMatch:
-        waiting = self._take(number)
-        if self.undo is not None:  # its end may still be in the heap: a duplicate does no harm
-            self.undo.append(lambda: self._put(number, waiting))
-        return waiting
-
-    def _take(self, number: int) -> PendingMatch:
-        waiting = self._waiting.pop(number)
-        for key in self._keys(waiting.match.binding):
-            del self._index[key][number]
-            if not self._index[key]:
-                del self._index[key]
-        for order in {event.order for event in waiting.match.events.values()}:
-            self._parts[order].discard(number)
-            if not self._parts[order]:
-                del self._parts[order]
-        return waiting
-
-    def _keys(self, binding: kinds.Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
-        for name, variables in self._known.items():
-            yield name, tuple(binding[v] for v in variables)
-
-
-Hit = tuple[int, int, kinds.Binding]
-"""The index of an event, the number of the NO EVENT condition, and what it binds."""
-
-
-class Denial(NamedTuple):
-    """An event that a NO EVENT condition forbids: its values, and when it came."""
-
-    condition: EventCondition
-    event: kinds.MatchedEvent
-    binding: kinds.Binding
+    memory: memories.Savepoint
+    outgrown: int
+    journaled: int
 
 
 class Absence:
-    """The pending matches of a rule, and its memory of forbidden events."""
+    """The pending matches of a rule, and its memory of forbidden events.
+
+    Arrays that became too small are retained with their journals while there are savepoints.
+    """
 
     def __init__(
-        self, shape: kinds.Shape, planned: RulePlan, facts: FactMemory | None,
-        terms: TermDictionary, types: Mapping[EventType, int],
-    ) -> None:  # fmt: skip
-        rule = shape.rule
-        self._shape = shape
-        self._denied = planned.denied
-        self._reading = {name for name, test in planned.denied.items() if has_check(test)}
-        names, max_duration = [condition.name for condition in rule.positive], planned.max_duration
-        self._bounds = {
-            name: end_distances([*names, name], test, max_duration)
-            if max_duration
-            else distances_of(test)
-            for name, test in planned.denied.items()
-        }
-        self._facts = facts
-        self._terms = terms
-        self._conditions = rule.negative
-        own = {v for c in rule.negative for v in c.variables}
-        variables = tuple(dict.fromkeys((*planned.variables, *own)))
-        self._number = {v: at for at, v in enumerate(variables)}
-        self._matchers = [
-            (types[c.type], kinds.ConditionMatcher(c, at, self._number, len(variables), terms))
-            for at, c in enumerate(rule.negative)
-        ]
-        bound = {v for c in rule.positive for v in c.variables}
-        self.known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
-        """By condition, the variables that it shares with a match."""
-        self._waiting = PendingMatches(self.known)
-        self._undo: Undo | None = None
-        self.denials: list[Denial] | None = None
+        self, no_events: plain.NoEvents, facts: memories.FactMemory | None, fact_columns: Ints
+    ) -> None:
+        self.no_events = no_events
+        self.denials: list[plain.Denial] | None = None
         """Forbidden events since they were last read; None if nobody reads them."""
-        retained = rule_retentions(rule, max_duration)
-        self._memories = {
-            c.name: EventMemory(retained[c.name], self.known[c.name]) for c in rule.negative
-        }
+        self._facts, self._fact_columns = facts, fact_columns
+        self._plan, depth = _plan_of(no_events)
+        self._waits = _waits_of(no_events)
+        self._memory = memories.RuleMemory(self._plan)
+        self._pending = self._arrays(memories.MIN_CAPACITY)
+        self._outgrown: list[layout.PendingArrays] = []
+        self._savepoints: list[AbsenceSavepoint] = []
+        times = np.zeros(2 * self._waits.shape[1] + 2, np.int64)
+        unused = np.zeros(0, np.int32)
+        stack = np.zeros(1 + depth, np.int32)
+        self._work = layout.WorkArrays(unused, unused, times, times[:0], stack)
+        self._out = np.empty(memories.MIN_CAPACITY, np.int64)
+        self._state = np.zeros(4, np.int64)
+        self._loop: Callable[..., None] | None = None
+        self._next_end: Callable[..., int] | None = None
+
+    def _arrays(self, places: int) -> layout.PendingArrays:
+        """Empty arrays for a number of matches, a power of two."""
+        conditions, events = self._waits.shape
+        meta = np.zeros(5, np.int64)
+        meta[layout.JOURNALED] = -1
+        return layout.PendingArrays(
+            rows=np.empty((places, 1 + len(self.no_events.shape.variables)), np.int32),
+            spans=np.empty((places, 4 * events), np.int64),
+            ends=np.empty((places, 2), np.int64),
+            links=np.empty((places, 2 * conditions), np.int32),
+            heads=np.full((conditions, places), -1, np.int32),
+            alive=np.zeros(places, np.int32),
+            heap=np.empty((2 * places, 3), np.int64),
+            meta=meta,
+            journal=np.empty(2 * places, np.int64),  # each place is taken once, and left once
+        )
+
+    def _make_room(self, more: int) -> None:
+        """Have room for some more matches: those that wait go to other arrays if need be."""
+        old = self._pending
+        if old.meta[layout.FREE] + more <= len(old.rows):
+            return
+        needed = 2 * (int(old.meta[layout.LIVE]) + more)
+        self._pending = self._arrays(max(memories.MIN_CAPACITY, 1 << needed.bit_length()))
+        loops.refill_matches(self._plan, old, self._pending)
+        if old.meta[layout.JOURNALED] >= 0:
+            self._outgrown.append(old)
+            self._pending.meta[layout.JOURNALED] = 0
+
+    # --- state ---
+
+    def _places(self) -> Longs:
+        """The places of the matches that wait, oldest first."""
+        return np.flatnonzero(self._pending.alive[: self._pending.meta[layout.FREE]])
 
     def dump(self) -> dict[str, Any]:
         """The pending matches, and the forbidden events that are retained."""
-        memories = {name: memory.dump() for name, memory in self._memories.items()}
-        return {"waiting": self._waiting.dump(), "memories": memories}
+        places, pending = self._places(), self._pending
+        waiting = {
+            "until": pending.ends[places, loops.UNTIL],
+            "rows": pending.rows[places, 1:],
+            "spans": pending.spans[places],
+            "times": pending.ends[places, loops.TIME],
+        }
+        saved, begin, events = self._memory.dump(), 0, {}
+        for condition, size in zip(self.no_events.conditions, saved["sizes"].tolist(), strict=True):
+            columns = [self.no_events.number[v] for v in condition.variables]
+            own, begin = slice(begin, begin + size), begin + size
+            events[condition.name] = {
+                "when": saved["when"][own],
+                "values": saved["values"][own][:, columns],
+            }
+        return {"waiting": waiting, "memories": events}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Go on with a saved state."""
-        for condition in self._conditions:
+        values, when = [], []
+        for condition in self.no_events.conditions:
             own = saved["memories"][condition.name]
-            self._memories[condition.name].load(own, condition.variables)
-        waiting = saved["waiting"]
-        found = kinds.saved_matches(waiting)
-        for place, until in enumerate(waiting["until"].tolist()):
-            match, row = self._shape.match(found, place), found.rows[place].tolist()
-            spans = tuple(found.spans[place].tolist())
-            self._waiting.add(PendingMatch(match, tuple(row), spans, until))
+            rows = np.zeros((len(own["when"]), len(self.no_events.number)), np.int32)
+            if len(rows):
+                rows[:, [self.no_events.number[v] for v in condition.variables]] = own["values"]
+            values.append(rows)
+            when.append(own["when"])
+        self._memory.load({
+            "at": [memories.LONG_AGO, memories.LONG_AGO, 0],
+            "sizes": np.array([len(each) for each in when], np.int64),
+            "values": np.concatenate(values),
+            "when": np.concatenate(when),
+        })  # fmt: skip
+        waiting, many = saved["waiting"], len(saved["waiting"]["times"])
+        size = max(memories.MIN_CAPACITY, 1 << many.bit_length())
+        listed, self._pending = self._arrays(size), self._arrays(size)
+        if many:
+            found = kinds.saved_matches(waiting)
+            listed.rows[:many], listed.spans[:many] = found.rows, found.spans
+            listed.ends[:many] = np.column_stack([waiting["until"], found.times])
+            listed.alive[:many], listed.meta[layout.FREE] = 1, many
+            loops.refill_matches(self._plan, listed, self._pending)
 
     def first_since(self) -> float:
         """The least number of transactions before an event of a pending match."""
-        return min((e.since for w in self._waiting for e in w.match.events.values()), default=inf)
+        since = self._since(self._pending.spans[self._places()])
+        return int(since.min()) if len(since) else inf
 
-    def events(self, condition: EventCondition) -> Iterator[Denial]:
+    def _since(self, spans: Longs) -> Longs:
+        """For each match, the least number of transactions before one of its events."""
+        least: Longs = spans[:, spans.shape[1] // 2 + 1 :: 2].min(axis=1)
+        return least
+
+    def events(self, condition: EventCondition) -> Iterator[plain.Denial]:
         """The retained events that a condition forbids, oldest first."""
-        return (Denial(condition, *entry) for entry in self._memories[condition.name])
+        number = self.no_events.conditions.index(condition)
+        for values, event in self._memory.events(number):
+            yield self.no_events.denial(number, values, event)
 
-    def pending(self) -> list[PendingMatch]:
+    def pending(self) -> list[plain.PendingMatch]:
         """The matches that wait."""
-        return [*self._waiting]
+        places, pending = self._places(), self._pending
+        until, times = pending.ends[places].T
+        found = kinds.Matches(pending.rows[places], pending.spans[places], times, times)
+        return [
+            plain.PendingMatch(
+                self.no_events.shape.match(found, at), tuple(found.rows[at].tolist()),
+                tuple(found.spans[at].tolist()), int(until[at]),
+            )
+            for at in range(len(found))
+        ]  # fmt: skip
 
     @property
     def retained(self) -> int:
         """How many forbidden events and pending matches are retained."""
-        return sum(map(len, self._memories.values())) + len(self._waiting)
+        return self._memory.live + int(self._pending.meta[layout.LIVE])
 
-    def held_ids(self) -> Iterator[Longs]:
+    def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of pending matches and forbidden events, and of those that nobody has read."""
-        yield from self._waiting.held_ids()
+        yield self._pending.rows[self._places(), 1:]
         yield flat_ids(denial.binding.values() for denial in self.denials or ())
-        for memory in self._memories.values():
-            yield from memory.held_ids()
+        yield from self._memory.held_ids()
 
     def savepoint(self) -> int:
         """A savepoint; changes are journaled from here on."""
-        if self._undo is None:
-            self._journal_in([])
-        return len(self._undo or ())
+        meta = self._pending.meta
+        meta[layout.JOURNALED] = max(meta[layout.JOURNALED], 0)
+        memory = self._memory.savepoint()
+        saved = AbsenceSavepoint(memory, len(self._outgrown), int(meta[layout.JOURNALED]))
+        self._savepoints.append(saved)
+        return len(self._savepoints) - 1
 
     def rollback(self, to: int) -> None:
-        """Restore a savepoint."""
-        undo = self._undo or []
-        self._journal_in(None)
-        while len(undo) > to:
-            undo.pop()()
-        self._journal_in(undo)
+        """Restore a savepoint; later ones become invalid."""
+        memory, outgrown, journaled = self._savepoints[to]
+        del self._savepoints[to + 1 :]
+        if outgrown < len(self._outgrown):
+            self._pending = self._outgrown[outgrown]
+            del self._outgrown[outgrown:]
+        loops.undo_matches(self._plan, self._pending, journaled)
+        self._memory.rollback(memory)
 
     def release(self) -> None:
         """Discard savepoints and stop journaling."""
-        self._journal_in(None)
+        self._savepoints.clear()
+        self._outgrown.clear()
+        self._pending.meta[layout.JOURNALED] = -1
+        self._memory.release()
 
-    def _journal_in(self, undo: Undo | None) -> None:
-        self._undo = self._waiting.undo = undo
-        for memory in self._memories.values():
-            memory.undo = undo
+    # --- events and time ---
 
     def next_deadline(self) -> float:
         """The first time with which the wait of a match ends."""
-        return self._waiting.next_end()
+        if not self._pending.meta[layout.LIVE]:
+            return inf
+        if self._next_end is None:
+            self._next_end = direct(loops.next_end, self._pending)
+        return self._next_end(self._pending)
 
     def advance(self, now: int, nothing: kinds.Matches) -> kinds.Matches:
         """Move time on without an event; the matches whose wait is over."""
-        for memory in self._memories.values():
-            memory.expire(now)
-        due = self._due(now)
-        return _columns([(0, waiting) for waiting in due], nothing)
+        self._memory.pass_time(now)
+        if self.next_deadline() >= now:
+            return nothing
+        fired = self._take(self.no_events.hits({}), np.array([[now, now, 0, 0]]), nothing)
+        return self._fired(fired, nothing, np.empty(0, np.int64))
 
     def retract(self, order: int) -> None:
         """Remove an event, and the matches that it is part of."""
-        for memory in self._memories.values():
-            memory.remove(order)
-        self._waiting.retract(order)
+        self._memory.remove(order)
+        loops.retract_matches(self._plan, self._pending, order)
 
     def take(self, hits: Mapping[int, Ints], events: Longs, found: kinds.Matches) -> kinds.Matches:
         """Take in events and the matches that they complete; the matches that fire, and when."""
-        denials: dict[int, list[Hit]] = {}
-        for type_, matcher in self._matchers:
-            if type_ in hits:
-                for row in matcher.rows(hits[type_]).tolist():
-                    hit = row[EVENT], row[1], self._binding(row)
-                    denials.setdefault(row[EVENT], []).append(hit)
-        candidates: dict[int, list[int]] = {}
-        for place, event in enumerate(found.rows[:, 0].tolist()):
-            candidates.setdefault(event, []).append(place)
-        fired: list[tuple[int, PendingMatch]] = []
-        ends, passed = events[:, END], None
-        listed = ends.tolist()
-        for event in sorted(denials.keys() | candidates.keys()):
-            if listed[event] != passed:  # at one time nothing more ends
-                passed = listed[event]
-                fired += self._passed(ends, passed)
-            if event in denials:
-                self._deny(denials[event], events[event].tolist())
-            for place in candidates.get(event, ()):
-                waiting = self._decided(found, place)
-                if waiting is not None:
-                    fired.append((2 * event + 1, waiting))
-        fired += self._passed(ends, int(ends[-1]))
-        return _columns(fired, found)
+        rows = self.no_events.hits(hits)
+        if self.denials is not None:
+            self.denials += [denial for _, denial in self.no_events.denials(rows, events)]
+        return self._fired(self._take(rows, events, found), found, events[:, layout.END])
 
-    def _binding(self, row: list[int]) -> kinds.Binding:
-        condition = self._conditions[row[1]]
-        return {v: row[HIT_VALUES + self._number[v]] for v in condition.variables}
-
-    def _passed(self, ends: Longs, now: int) -> list[tuple[int, PendingMatch]]:
-        """The matches whose wait is over before now, each at the first event after that."""
-        for memory in self._memories.values():
-            memory.expire(now)
-        return [
-            (2 * int(np.searchsorted(ends, waiting.until, side="right")), waiting)
-            for waiting in self._due(now)
-        ]
-
-    def _due(self, now: int) -> list[PendingMatch]:
-        return [waiting for waiting in self._waiting.due(now) if self._still_holds(waiting)]
-
-    def _still_holds(self, waiting: PendingMatch) -> bool:
-        """Whether the facts of a pending match still hold."""
-        return self._facts is None or self._facts.hold_for(waiting.match)
-
-    def _deny(self, hits: list[Hit], event: list[int]) -> None:
-        """Forbidden events came: cancel matches, and remember the events."""
-        span = Span(event[START], event[END])
-        for _, number, binding in hits:
-            condition = self._conditions[number]
-            denial = Denial(
-                condition, kinds.MatchedEvent(span, event[ORDER], event[SINCE]), binding
-            )
-            for at, waiting in self._waiting.like(condition.name, binding):
-                if self._forbids(denial, waiting.match):
-                    self._waiting.drop(at)
-            self._memories[condition.name].add(denial.event, binding)
-            if self.denials is not None:
-                self.denials.append(denial)
-
-    def cancels(self, denial: Denial, match: kinds.Match) -> bool:
-        """Whether a forbidden event cancels a match."""
-        name, binding = denial.condition.name, denial.binding
-        if any(binding[v] != match.binding[v] for v in self.known[name]):
-            return False
-        return self._forbids(denial, match)
-
-    def _forbids(self, denial: Denial, match: kinds.Match) -> bool:
-        """Whether a forbidden event that agrees with a match cancels it, by times and values."""
-        name = denial.condition.name
-        spans = {other: each.span for other, each in match.events.items()}
-        spans[name] = denial.event.span
-        values: dict[Var, Term] = {}
-        if name in self._reading:
-            both = {**denial.binding, **match.binding}
-            values = {v: self._terms.decode(i) for v, i in both.items() if i}
-        return holds(self._denied[name], spans, values)
-
-    def _decided(self, found: kinds.Matches, place: int) -> PendingMatch | None:
-        """The match, if no forbidden event can happen any more; else it is cancelled or pending."""
-        match = self._shape.match(found, place)
-        until = -inf
-        for condition in self._conditions:
-            memory = self._memories[condition.name]
-            past = memory.find(match.binding)
-            if past and any(self._forbids(Denial(condition, *each), match) for each in past):
-                return None
-            bounds = self._bounds[condition.name]
-            latest = min(
-                (event.span.end + bounds[name, condition.name].high
-                 for name, event in match.events.items() if (name, condition.name) in bounds),
-                default=inf,
+    def _take(self, hits: Ints, events: Longs, found: kinds.Matches) -> Longs:
+        """What fires: the place of a match that has waited, or -1 - the index of a new one."""
+        self._make_room(len(found))
+        state = self._state
+        state[:] = 0
+        while True:
+            given = (
+                self._plan, self._waits, self._memory.arrays, self._pending, self._work, hits,
+                found.rows, found.spans, found.times, events, self._out, state,
             )  # fmt: skip
-            if latest < inf:
-                until = max(until, latest)
-        row = tuple(found.rows[place].tolist())
-        waiting = PendingMatch(match, row, tuple(found.spans[place].tolist()), until)
-        if until < match.time:
-            return waiting
-        self._waiting.add(waiting)
-        return None
+            if self._loop is None:
+                self._loop = direct(loops.take_batch, *given)
+            self._loop(*given)
+            room, state[layout.ROOM] = int(state[layout.ROOM]), layout.ENOUGH
+            if room == layout.ENOUGH:
+                return self._out[: state[layout.WRITTEN]]
+            if room == layout.OUTPUT_FULL:
+                self._out = np.concatenate([self._out, self._out])
+            else:
+                self._memory.make_room(room)
+
+    def _fired(self, fired: Longs, found: kinds.Matches, ends: Longs) -> kinds.Matches:
+        """Matches that fire, those that have waited at the first event after that."""
+        if not len(fired):
+            return found.chosen(fired)
+        waited = fired >= 0
+        places, new = fired[waited], found.chosen(-1 - fired[~waited])
+        rows, spans = self._pending.rows[places], self._pending.spans[places]
+        until = self._pending.ends[places, loops.UNTIL]
+        moments = 2 * np.searchsorted(ends, until, side="right")
+        if len(new):
+            order = np.empty(len(fired), np.int64)
+            order[waited], order[~waited] = np.arange(len(rows)), np.arange(len(rows), len(fired))
+            rows, spans = np.concatenate([rows, new.rows]), np.concatenate([spans, new.spans])
+            until = np.concatenate([until, new.times])
+            moments = np.concatenate([moments, new.moments])
+            every = kinds.Matches(rows, spans, moments, until).chosen(order)
+        else:
+            every = kinds.Matches(rows, spans, moments, until)
+        if self._facts is None:
+            return every
+        columns = np.ascontiguousarray(every.rows[:, 1 + self._fact_columns])
+        hold = self._facts.hold_since(columns, self._since(every.spans))
+        return every.chosen(np.flatnonzero((hold > 0) | ~waited))
 
 
-def _columns(fired: list[tuple[int, PendingMatch]], like: kinds.Matches) -> kinds.Matches:
-    if not fired:
-        return like.chosen(np.empty(0, np.int64))
-    return kinds.Matches(
-        np.array([waiting.row for _, waiting in fired], np.int32),
-        np.array([waiting.spans for _, waiting in fired], np.int64),
-        np.array([moment for moment, _ in fired], np.int64),
-        np.array([max(waiting.until, waiting.match.time) for _, waiting in fired], np.int64),
+def _plan_of(no_events: plain.NoEvents) -> tuple[layout.PlanArrays, int]:
+    """The arrays of the memory of forbidden events with the tests, and the length of the longest.
+
+    The events of a match are numbered as in its rule, a forbidden one comes last.
+    """
+    conditions, rule = no_events.conditions, no_events.shape.rule
+    place = {c.name: at for at, c in enumerate(rule.positive)}
+    code = [
+        temporal.instructions(no_events.tests[c.name], {**place, c.name: len(place)})
+        for c in conditions
+    ]
+    ends = np.cumsum([0, *map(len, code)])
+    keys = [[no_events.number[v] for v in no_events.known[c.name]] for c in conditions]
+    ticks = [layout.whole_ticks(no_events.retained[c.name].ticks) for c in conditions]
+    none = np.zeros(0, np.int32)
+    plan = layout.PlanArrays(
+        steps=layout.table([]),
+        lookups=layout.table([]),
+        keys=layout.lists(keys),
+        indexes=layout.lists([[at] for at in range(len(conditions))]),
+        bound=layout.table([]),
+        ready=np.zeros((0, 0, 2), np.int32),
+        tests=none,
+        parts=np.column_stack([ends[:-1], ends[1:]]).astype(np.int32),
+        code=np.array([step for part in code for step in part], np.int64).reshape(-1, 5),
+        retention=np.array(ticks, np.int64),
+        fact_key=none,
+        fact_columns=none,
+        variables=len(no_events.number),
     )
+    return plan, max(map(len, code), default=0)
+
+
+def _waits_of(no_events: plain.NoEvents) -> Longs:
+    """By NO EVENT and event: the ticks after the event up to which the forbidden one may come."""
+    names = [condition.name for condition in no_events.shape.rule.positive]
+    ticks = [
+        [
+            layout.whole_ticks(no_events.bounds[c.name][name, c.name].high)
+            if (name, c.name) in no_events.bounds[c.name]
+            else layout.FOREVER
+            for name in names
+        ]
+        for c in no_events.conditions
+    ]
+    return np.array(ticks, np.int64)
+
+
+AnyAbsence = Absence | plain.PlainAbsence
+
+
+def make_absence(
+    shape: kinds.Shape, planned: RulePlan, facts: memories.FactMemory | None,
+    terms: TermDictionary, types: Mapping[EventType, int],
+) -> AnyAbsence:  # fmt: skip
+    """The absences of a rule: compiled, unless a test reads values."""
+    no_events = plain.NoEvents(shape, planned, terms, types)
+    if no_events.read_values:
+        return plain.PlainAbsence(no_events, facts)
+    return Absence(no_events, facts, planned.plan.fact_columns)

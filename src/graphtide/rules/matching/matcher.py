@@ -21,7 +21,7 @@ from graphtide.rules.expiry import rule_retentions
 from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.join import take_hits
 from graphtide.rules.kernel.types import direct
-from graphtide.rules.matching.absence import Absence
+from graphtide.rules.matching.absence import AnyAbsence, make_absence
 from graphtide.rules.matching.memory import FactMemory, RuleMemory, Savepoint, make_facts, make_work
 from graphtide.rules.matching.types import ConditionMatcher, MatchedEvent, Matches, Shape, completed
 from graphtide.rules.temporal import Span
@@ -71,17 +71,19 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
     ends = np.cumsum([0, *map(len, code)])
     retained = rule_retentions(rule, max_duration)
     plan = layout.PlanArrays(
-        steps=_table([[place[c.name] for c, _ in order] for order in orders]),
-        lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
-        keys=_lists([[number[v] for v in key] for _, key in indexes]),
-        indexes=_lists([[i for i, (c, _) in enumerate(indexes) if c == at]
+        steps=layout.table([[place[c.name] for c, _ in order] for order in orders]),
+        lookups=layout.table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
+        keys=layout.lists([[number[v] for v in key] for _, key in indexes]),
+        indexes=layout.lists([[i for i, (c, _) in enumerate(indexes) if c == at]
                         for at in range(len(conditions))]),
-        bound=_lists([[number[v] for v in c.variables] for c in conditions]),
+        bound=layout.lists([[number[v] for v in c.variables] for c in conditions]),
         ready=ready,
         tests=tests,
         parts=np.column_stack([ends[:-1], ends[1:]]).astype(np.int32),
         code=np.array([step for part in code for step in part], np.int64).reshape(-1, 5),
-        retention=np.array([_ticks(retained[c.name].ticks) for c in conditions], np.int64),
+        retention=np.array(
+            [layout.whole_ticks(retained[c.name].ticks) for c in conditions], np.int64
+        ),
         fact_key=np.array([number[v] for v in shared], np.int32),
         fact_columns=np.array([number[v] for v in (*shared, *alone)], np.int32),
         variables=len(event_variables),
@@ -89,12 +91,6 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
     checks = temporal.AllTests(tuple(part for part in plain if temporal.has_check(part)))
     depth = 1 + max(map(len, code), default=0)
     return RulePlan((*event_variables, *alone), plan, depth, checks, denied, max_duration)
-
-
-def _ticks(retained: float | None) -> int:
-    if retained is None:
-        return layout.NOT_RETAINED
-    return layout.FOREVER if retained == inf else int(retained)
 
 
 def join_order(first: EventCondition, rule: Rule) -> Steps:
@@ -143,20 +139,6 @@ def _ready(
     return ranges, np.array(listed, np.int32)
 
 
-def _table(rows: Sequence[Sequence[int]]) -> Ints:
-    """Rows of equal length; at least one column."""
-    width = max(1, *map(len, rows)) if rows else 1
-    table = np.zeros((len(rows), width), np.int32)
-    for at, row in enumerate(rows):
-        table[at, : len(row)] = row
-    return table
-
-
-def _lists(rows: Sequence[Sequence[int]]) -> Ints:
-    """Rows that begin with their length."""
-    return _table([[len(row), *row] for row in rows] or [[0]])
-
-
 Hits = Mapping[int, "Ints"]
 """By number of a type, the indices of its events, with their parameters."""
 
@@ -196,9 +178,9 @@ class Matcher:
         self._spans: Longs = np.empty((16, 4 * len(rule.positive)), np.int64)
         self._state = np.zeros(3, np.int64)
         self._loop: Callable[..., None] | None = None
-        self.absence: Absence | None = None
+        self.absence: AnyAbsence | None = None
         if rule.negative:
-            self.absence = Absence(self.shape, planned, facts, terms, types)
+            self.absence = make_absence(self.shape, planned, facts, terms, types)
         self._nothing = completed(self._rows[:0], self._spans[:0], np.empty(0, np.int64))
 
     def held_ids(self) -> Iterator[Ints | Longs]:

@@ -13,8 +13,8 @@ import numpy as np
 from graphtide.kernel.batch import DIFF, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.rdf.holders import flat_ids
+from graphtide.rules.kernel import facts as loops
 from graphtide.rules.kernel import layout
-from graphtide.rules.kernel.facts import ABSENT, change_facts, fact_number, refill_facts
 from graphtide.rules.kernel.memory import expire_events, refill, remove_event, undo
 from graphtide.rules.matching.types import MatchedEvent
 from graphtide.rules.temporal import Span
@@ -33,10 +33,11 @@ LONG_AGO = -(1 << 62)
 
 
 class Savepoint(NamedTuple):
-    """A savepoint: which arrays were in use, and the cells of their `meta`."""
+    """A savepoint: which arrays were in use, the cells of their `meta`, and the time."""
 
     outgrown: int
     meta: Longs
+    now: int
 
 
 class RuleMemory:
@@ -132,7 +133,7 @@ class RuleMemory:
         """A savepoint; it is valid until `release`."""
         meta = self.arrays.meta
         meta[layout.JOURNALED] = max(meta[layout.JOURNALED], 0)
-        return Savepoint(len(self._outgrown), meta.copy())
+        return Savepoint(len(self._outgrown), meta.copy(), self._now)
 
     def rollback(self, to: Savepoint) -> None:
         """Restore a savepoint; later ones become invalid."""
@@ -141,6 +142,7 @@ class RuleMemory:
             del self._outgrown[to.outgrown :]
         undo(self.arrays, int(to.meta[layout.JOURNALED]))
         self.arrays.meta[:] = to.meta
+        self._now = to.now
 
     def release(self) -> None:
         """Discard savepoints and stop journaling."""
@@ -314,7 +316,7 @@ class FactMemory:
         self.catch_up()
         many = int(self.facts.meta[layout.LIVE])
         listed = make_facts(max(many, 1), len(self._columns))
-        refill_facts(self.facts, listed, self._shared)
+        loops.refill_facts(self.facts, listed, self._shared)
         recent = np.flatnonzero(listed.number[:many] >= since)
         return {"rows": listed.rows[recent], "since": listed.number[recent]}
 
@@ -336,7 +338,7 @@ class FactMemory:
             self._make_room(len(net))
             if self._tracking:
                 self._journal_rows(net)
-            change_facts(self.facts, self._columns, self._shared, net, stamps.first)
+            loops.change_facts(self.facts, self._columns, self._shared, net, stamps.first)
         self._changes.clear()
         return changed
 
@@ -357,17 +359,20 @@ class FactMemory:
     def _journal_rows(self, net: Ints) -> None:
         """Journal the rows that change, with the transactions since which they held."""
         for row in net[:, self._columns]:
-            self._journal.append((row.copy(), int(fact_number(self.facts, row, self._shared))))
+            self._journal.append(
+                (row.copy(), int(loops.fact_number(self.facts, row, self._shared)))
+            )
 
     def rollback(self) -> None:
-        """Restore the facts of `track`, after the graph itself was rolled back."""
-        self.looks_changed()
-        self._changes.clear()
+        """The graph itself was rolled back: what held at `track` and still does held all along.
+
+        The facts are those of the graph. Some may have come or gone before `track`, unnoticed.
+        """
+        self.catch_up()
         for row, number in reversed(self._journal):
-            there = int(fact_number(self.facts, row, self._shared)) != ABSENT
-            if there:
+            held = number != loops.ABSENT
+            if held and int(loops.fact_number(self.facts, row, self._shared)) != loops.ABSENT:
                 self._set(row, -1, 1, 0)
-            if number != ABSENT:
                 self._set(row, 1, 0, number)
         self._journal.clear()
 
@@ -376,20 +381,26 @@ class FactMemory:
         net[0, DIFF], net[0, COUNT_BEFORE] = diff, before
         net[0, self._columns] = row
         self._make_room(1)
-        change_facts(self.facts, self._columns, self._shared, net, number)
+        loops.change_facts(self.facts, self._columns, self._shared, net, number)
 
     def _make_room(self, more: int) -> None:
         needed = int(self.facts.meta[layout.LIVE]) + more
         if needed > len(self.facts.rows):
             larger = make_facts(2 * needed, len(self._columns))
-            refill_facts(self.facts, larger, self._shared)
+            loops.refill_facts(self.facts, larger, self._shared)
             self.facts = larger
 
     def hold_for(self, match: Match) -> bool:
         """Whether the facts of a match have held since before its first event."""
         values = np.array([match.binding[v] for v in self._variables], np.int32)
         since = min(event.since for event in match.events.values())
-        return bool(ABSENT < fact_number(self.facts, values, self._shared) < since)
+        return bool(loops.ABSENT < loops.fact_number(self.facts, values, self._shared) < since)
+
+    def hold_since(self, rows: Ints, since: Longs) -> Ints:
+        """For each row of values, 1 if the fact has held since before a transaction, else 0."""
+        hold = np.empty(len(rows), np.int32)
+        loops.facts_hold(self.facts, rows, self._shared, since, hold)
+        return hold
 
     def __len__(self) -> int:
         return int(self.facts.meta[layout.LIVE])

@@ -66,18 +66,38 @@ class TypeMatcher:
         ids = [int(row[column]) for column in (2, 0, 1) for row in self._pattern if row[column] > 0]
         self.key_id: int | None = ids[0] if ids else None
         """An id that all graph events of the type have, if any, preferably a selective one."""
+        self._columns = self._columns_of_one_triple()
         self._check, self._parameters, self._terms = type_.check, type_.parameters, terms
         self._checked: IdCache[bool] = IdCache(terms, MAX_CHECKED)
         self._work = np.zeros((3, max(len(variables), len(self._pattern), 1)), np.int32)
         self._out = np.empty((16, 1 + self._width), np.int32)
 
-    def hits(self, events: EventBatch) -> Ints:
+    def _columns_of_one_triple(self) -> list[int] | None:
+        """Of a pattern of one triple, the columns of the parameters, if no variable is there twice.
+
+        >>> from graphtide.algebra.nodes import TriplePattern
+        >>> from graphtide.rdf.dictionary import TermDictionary
+        >>> from graphtide.rules.model import EventType
+        >>> pattern = TriplePattern(Var("a"), Var("p"), Var("b"))
+        >>> type_ = EventType("E", (Var("b"), Var("a")), (pattern,))
+        >>> TypeMatcher(type_, TermDictionary())._columns_of_one_triple()
+        [2, 0]
+        """
+        parts = self._pattern.ravel().tolist()
+        places = {-1 - part: column for column, part in enumerate(parts) if part < 0}
+        if len(parts) != 3 or len(places) < sum(part < 0 for part in parts):
+            return None
+        return [places[v] for v in range(self._width)]
+
+    def hits(self, events: EventBatch, *, one_triple_each: bool = False) -> Ints:
         """Rows of an event's index and the values of the parameters, each way to match once.
 
-        They are valid until the next call.
+        They are valid until the next call. Events of `one_triple_each` need no search.
         """
-        typed = self.type_id != GRAPH_EVENT
-        hits = self._of_type(events) if typed else self._of_pattern(events)
+        if self.type_id != GRAPH_EVENT:
+            hits = self._of_type(events)
+        else:
+            hits = self._of_pattern(events, one_triple_each=one_triple_each)
         return hits if self._check is None else self._passing(hits, self._check)
 
     def _of_type(self, events: EventBatch) -> Ints:
@@ -85,14 +105,18 @@ class TypeMatcher:
         if events.types is None or events.values is None:
             return self._out[:0]
         indices = np.flatnonzero(events.types == self.type_id)
+        if not len(indices):  # the values of other types may have fewer columns
+            return self._out[:0]
         rows = np.empty((len(indices), 1 + self._width), np.int32)
         rows[:, 0] = indices
         rows[:, 1:] = events.values[indices, : self._width]
         return rows
 
-    def _of_pattern(self, events: EventBatch) -> Ints:
+    def _of_pattern(self, events: EventBatch, *, one_triple_each: bool) -> Ints:
         """The graph events whose triples match the pattern."""
         state, many = np.zeros(2, np.int64), len(events.ends)
+        if one_triple_each and self._columns is not None:
+            return self._of_triples(events.triples, self._columns)
         if len(self._out) < many:
             self._out = np.empty((2 * many, 1 + self._width), np.int32)
         while True:
@@ -105,6 +129,21 @@ class TypeMatcher:
             more = np.empty((2 * len(self._out), self._out.shape[1]), np.int32)
             more[: len(self._out)] = self._out
             self._out = more
+
+    def _of_triples(self, triples: Ints, columns: list[int]) -> Ints:
+        """The events of one triple each that match the pattern of one triple."""
+        columns_given = [column for column in (2, 0, 1) if self._pattern[0, column] >= 0]
+        index = np.arange(len(triples))
+        for column in columns_given[:1]:  # objects select most
+            index = np.flatnonzero(triples[:, column] == self._pattern[0, column])
+        for column in columns_given[1:]:
+            fits = triples[index, column] == self._pattern[0, column]
+            index = index if fits.all() else index[fits]
+        rows = np.empty((len(index), 1 + self._width), np.int32)
+        rows[:, 0] = index
+        for v, column in enumerate(columns, start=1):
+            rows[:, v] = triples[index, column]
+        return rows
 
     def _passing(self, hits: Ints, check: Expression) -> Ints:
         """The hits whose values pass the CHECK."""
@@ -191,8 +230,11 @@ class TypeIndex:
 
     def hits(self, events: EventBatch) -> dict[int, Ints]:
         """By number of a type, the indices of its events with their parameters."""
-        numbers = self._candidates(events) if len(events.ends) == 1 else range(len(self._matchers))
-        found = ((number, self._matchers[number].hits(events)) for number in numbers)
+        many = len(events.ends)
+        numbers = self._candidates(events) if many == 1 else range(len(self._matchers))
+        one_each = 1 < many == len(events.triples) and bool((np.diff(events.offsets) == 1).all())
+        every = ((number, self._matchers[number]) for number in numbers)
+        found = ((number, each.hits(events, one_triple_each=one_each)) for number, each in every)
         return {number: rows for number, rows in found if len(rows)}
 
     def _candidates(self, event: EventBatch) -> list[int]:

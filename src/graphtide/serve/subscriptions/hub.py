@@ -205,7 +205,8 @@ class SubscriptionHub:
     def _watch(self, channel_id: str, text: str | None, name: str | None) -> Query:
         if text is not None:
             prefix = READER_PREFIX if self._host.read_only else PREFIX
-            return self._host.graph.watch(text, name=prefix + channel_id)
+            history = self._host.settings.history
+            return self._host.graph.watch(text, name=prefix + channel_id, history=history)
         found = self._host.queries().get(name or "")
         if found is None:
             raise http.HttpProblem(404, "there is no query of that name")

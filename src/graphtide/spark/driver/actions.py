@@ -17,10 +17,10 @@ import pyarrow as pa
 from graphtide.algebra.expressions import Var
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.functions.templates import fill_template
-from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.actions import ActionRow, takes_graph, takes_id
+from graphtide.rules.running.parts import check_functions
 from graphtide.rules.temporal import Span
 from graphtide.spark.output import FIRINGS
 from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_term, event_time
@@ -45,7 +45,8 @@ class ActionRunner:
         functions: Functions,
         feedback: FeedbackLog | None,
     ) -> None:
-        check_functions(spec, functions)
+        check_functions(spec.source, functions)
+        check_no_graph(functions)
         self.spec = spec
         self._feedback = feedback
         self._functions = {name: (f, takes_id(f)) for name, f in functions.items()}
@@ -124,16 +125,8 @@ def changes_of(firing: FiredRule, time: int, terms: TermDictionary) -> list[dict
     return [*quads, *emitted]
 
 
-def check_functions(spec: ProgramSpec, functions: Mapping[str, object]) -> None:
-    """Check that the functions that rules call were given."""
-    for rule in spec.source.rules:
-        for action in rule.actions:
-            if isinstance(action, CallFunction) and action.function not in functions:
-                near = name_hint(action.function, functions, "function")
-                raise GraphtideError(
-                    f"the rule {rule.name} calls {action.function}, which was not given",
-                    hint=f"run(…, functions={{…}}): {near}",
-                )
+def check_no_graph(functions: Mapping[str, object]) -> None:
+    """Reject functions that take a graph."""
     for name, function in functions.items():
         if callable(function) and takes_graph(function):
             raise GraphtideError(

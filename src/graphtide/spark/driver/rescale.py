@@ -148,7 +148,16 @@ def continued_from(
     export = f"export-{going_on.new_id()}"
     with explaining():
         stages = notes["stages"]
-        export_logs(spark, stream, stopped.batch, stages, found.partitions, checkpoint / export)
+        saved_partitions = export_logs(
+            spark, stream, stopped.batch, stages, found.partitions, checkpoint / export
+        )
+    if before is not None and not saved_partitions:
+        return not_read(checkpoint, before, stopped, reserved)
+    if saved_partitions != found.partitions:
+        raise GraphtideError(
+            f"{stream} has the state of {saved_partitions} partitions, not of {found.partitions}",
+            hint="it is damaged, or it was made by another version of Spark",
+        )
     first = 0 if before is None else before.first_batch
     after = going_on.Continued(
         id=going_on.new_id(),
@@ -176,11 +185,29 @@ def not_begun(
     """From where a stream goes on, if the one before has not completed a micro-batch."""
     begun = going_on.begun_at(stream)
     fixed = reserved or going_on.in_topics(before.offset)
+    if before.reserved < reserved and begun is None:
+        raise GraphtideError(
+            f"{checkpoint} was rescaled, and has not run since",
+            hint="run its program once more with this --checkpoint, stop it, and try again",
+        )
     if before.reserved < reserved or (fixed and begun is not None):
         raise incomplete(checkpoint)
     after = replace(before, id=going_on.new_id(), planned=begun or before.planned)
     copy_feedback(checkpoint, before, after, before.first_batch - 1 - before.reserved)
     return after
+
+
+def not_read(
+    checkpoint: Location, before: going_on.Continued, stopped: going_on.Stopped, reserved: int
+) -> going_on.Continued:
+    """From where a stream goes on, if the one before ran without input: from where that began."""
+    if before.reserved:  # its first answers are in the output, and not in the exported state
+        raise GraphtideError(
+            f"the run of {checkpoint} has read nothing since its program has changed",
+            hint="resume it, and try again when it has read some changes",
+        )
+    first = before.first_batch + stopped.batch + 1 + reserved
+    return replace(before, id=going_on.new_id(), first_batch=first, reserved=reserved, planned=None)
 
 
 def incomplete(checkpoint: Location) -> GraphtideError:
@@ -326,8 +353,12 @@ def export_logs(
     stages: list[str],
     partitions: int,
     to: Location,
-) -> None:
-    """Save the logs of a stream after a micro-batch, those of each partition in a file."""
+) -> int:
+    """Save the logs of a stream after a micro-batch, those of each partition in a file.
+
+    Returns the number of partitions of the match that have one.
+    """
+    matched = 0
     for at, stage in enumerate(stages):
         if stage in SAVED_STAGES:
             (to / stage).make_directory()
@@ -335,11 +366,8 @@ def export_logs(
             rows = state_rows(spark, stream, batch, len(stages) - 1 - at)
             save = saver(to.absolute(), stage, partitions)
             found = rows.groupBy("partition").applyInPandas(save, "partition int").collect()
-            if stage == "match" and len(found) != partitions:
-                raise GraphtideError(
-                    f"{stream} has the state of {len(found)} partitions, not of {partitions}",
-                    hint="it is damaged, or it was made by another version of Spark",
-                )
+            matched += len(found) if stage == "match" else 0
+    return matched
 
 
 def saver(to: Location, stage: str, partitions: int) -> Callable[[pd.DataFrame], pd.DataFrame]:

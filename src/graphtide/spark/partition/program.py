@@ -17,6 +17,7 @@ from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery, TriplePattern
 from graphtide.algebra.variables import merge
 from graphtide.errors import UnsupportedError
+from graphtide.lang.fingerprint import fingerprint_text
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.pattern_facts import walk
@@ -25,7 +26,6 @@ from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.compile import Compiler, events_in_use
 from graphtide.rules.matching.matcher import make_plan
 from graphtide.rules.model import EventType, Rule
-from graphtide.spark.partition.fingerprint import fingerprint_text
 from graphtide.spark.partition.grids import EventKey, body_of, pattern_key, rule_key
 
 if TYPE_CHECKING:

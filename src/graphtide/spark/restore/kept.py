@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import DefaultGraph
 from graphtide.errors import GraphtideError
+from graphtide.lang.fingerprint import fingerprint_text
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.pattern_facts import walk
-from graphtide.spark.partition.fingerprint import fingerprint_text
 from graphtide.spark.topology import stages_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Fingerprint text: a text of syntax trees that checkpoints store and compare.
+"""Fingerprint text: a text of syntax trees, to compare declarations; checkpoints store it.
 
 Node types have names of their own here, and fields stand by position. So renaming a class or a
 field changes no fingerprint. A checkpoint of another version is rejected if a name or the order
@@ -85,8 +85,8 @@ _LINE: Final = "line"
 """The field for the line of a declaration, which changes nothing."""
 
 _ADDED: Final = {"alias": "", "fields": (), "condition": None, "greedy": False,
-                 "skip": "NO SKIP", "computed": (), "interval": False}  # fmt: skip
-"""Fields of patterns that came later: with these values, the text is that of before."""
+                 "skip": "NO SKIP", "computed": (), "interval": False, "group": ""}  # fmt: skip
+"""Fields of patterns and rules that came later: with these values, the text is that of before."""
 
 _GROWN: Final = (tide.Atom, tide.Repeat, tide.PatternDeclaration, tide.RuleDeclaration)
 

@@ -1,0 +1,415 @@
+"""The conditions NO EVENT of a rule, and PlainAbsence: matches and events one by one, in Python.
+
+It is for tests that read values; for all others it defines what `Absence` does in compiled loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from graphtide.rdf.holders import flat_ids
+from graphtide.rules.expiry import distances_of, end_distances, rule_retentions
+from graphtide.rules.kernel.layout import CONDITION, END, EVENT, HIT_VALUES, ORDER, SINCE, START
+from graphtide.rules.matching import types as kinds
+from graphtide.rules.matching.memory import EventMemory, FactMemory, Undo
+from graphtide.rules.temporal import Span, has_check, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+    from graphtide.rules.matching.matcher import RulePlan
+    from graphtide.rules.model import EventCondition, EventType
+
+
+@dataclass(frozen=True, slots=True)
+class PendingMatch:
+    """A match that fires unless a forbidden event comes up to a time."""
+
+    match: kinds.Match
+    row: tuple[int, ...]
+    spans: tuple[int, ...]
+    until: float
+
+    def rows(self) -> Iterator[Iterable[int]]:
+        """The ids of its values."""
+        yield self.row[1:]
+        yield self.match.binding.values()
+
+
+class PendingMatches:
+    """Pending matches, indexed by the end of their wait, by their events, and by `known`.
+
+    `known` has the variables that each NO EVENT shares with the match. While `undo` is a list, each
+    change appends its undo function.
+    """
+
+    def __init__(self, known: Mapping[str, tuple[Var, ...]]) -> None:
+        self._known = known
+        self._numbers = count()
+        self._waiting: dict[int, PendingMatch] = {}
+        self._ends: list[tuple[float, int, int]] = []
+        self._index: dict[tuple[str, tuple[int, ...]], dict[int, PendingMatch]] = {}
+        self._parts: dict[int, set[int]] = {}
+        self.undo: Undo | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[PendingMatch]:
+        return iter(self._waiting.values())
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of all matches."""
+        yield flat_ids(row for waiting in self._waiting.values() for row in waiting.rows())
+
+    def dump(self) -> dict[str, Any]:
+        """All matches, oldest first."""
+        waiting = [self._waiting[number] for number in sorted(self._waiting)]
+        until = np.array([each.until for each in waiting], np.int64)
+        return {"until": until, **kinds.dump_matches([each.match for each in waiting])}
+
+    def add(self, waiting: PendingMatch) -> None:
+        """Add a match."""
+        number = next(self._numbers)
+        self._put(number, waiting)
+        if self.undo is not None:
+            self.undo.append(lambda: self._take(number))
+
+    def _put(self, number: int, waiting: PendingMatch) -> None:
+        self._waiting[number] = waiting
+        heappush(self._ends, (waiting.until, waiting.match.time, number))
+        for key in self._keys(waiting.match.binding):
+            self._index.setdefault(key, {})[number] = waiting
+        for event in waiting.match.events.values():
+            self._parts.setdefault(event.order, set()).add(number)
+
+    def due(self, now: int) -> Iterator[PendingMatch]:
+        """Remove and yield the matches whose wait is over, by its end, then by their times."""
+        while self._ends and self._ends[0][0] < now:
+            _, _, number = heappop(self._ends)
+            if number in self._waiting:
+                yield self._remove(number)
+
+    def next_end(self) -> float:
+        """The first time with which a wait ends."""
+        while self._ends and self._ends[0][2] not in self._waiting:
+            heappop(self._ends)
+        return self._ends[0][0] if self._ends else inf
+
+    def like(self, name: str, binding: kinds.Binding) -> list[tuple[int, PendingMatch]]:
+        """The matches that a forbidden event may cancel, by its values, with their numbers."""
+        key = name, tuple(binding[v] for v in self._known[name])
+        return list(self._index.get(key, {}).items())
+
+    def drop(self, number: int) -> None:
+        """Remove a match that was cancelled."""
+        self._remove(number)
+
+    def retract(self, order: int) -> None:
+        """Remove the matches that an event is part of."""
+        for number in sorted(self._parts.get(order, ())):
+            self._remove(number)
+
+    def _remove(self, number: int) -> PendingMatch:
+        waiting = self._take(number)
+        if self.undo is not None:  # its end may still be in the heap: a duplicate does no harm
+            self.undo.append(lambda: self._put(number, waiting))
+        return waiting
+
+    def _take(self, number: int) -> PendingMatch:
+        waiting = self._waiting.pop(number)
+        for key in self._keys(waiting.match.binding):
+            del self._index[key][number]
+            if not self._index[key]:
+                del self._index[key]
+        for order in {event.order for event in waiting.match.events.values()}:
+            self._parts[order].discard(number)
+            if not self._parts[order]:
+                del self._parts[order]
+        return waiting
+
+    def _keys(self, binding: kinds.Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
+        for name, variables in self._known.items():
+            yield name, tuple(binding[v] for v in variables)
+
+
+class Denial(NamedTuple):
+    """An event that a NO EVENT condition forbids: its values, and when it came."""
+
+    condition: EventCondition
+    event: kinds.MatchedEvent
+    binding: kinds.Binding
+
+
+class NoEvents:
+    """The conditions NO EVENT of a rule: which events match them, and which matches these cancel.
+
+    `known` has by condition the variables that it shares with a match, `number` the columns of all
+    variables, `bounds` the distances between events in its test.
+    """
+
+    def __init__(
+        self, shape: kinds.Shape, planned: RulePlan, terms: TermDictionary,
+        types: Mapping[EventType, int],
+    ) -> None:  # fmt: skip
+        rule = shape.rule
+        self.shape = shape
+        self.tests = planned.denied
+        self.conditions = rule.negative
+        self._reading = {name for name, test in planned.denied.items() if has_check(test)}
+        names, max_duration = [condition.name for condition in rule.positive], planned.max_duration
+        self.bounds = {
+            name: end_distances([*names, name], test, max_duration)
+            if max_duration
+            else distances_of(test)
+            for name, test in planned.denied.items()
+        }
+        self.retained = rule_retentions(rule, max_duration)
+        self._terms = terms
+        own = {v for c in rule.negative for v in c.variables}
+        variables = tuple(dict.fromkeys((*planned.variables, *own)))
+        self.number = {v: at for at, v in enumerate(variables)}
+        self._matchers = [
+            (types[c.type], kinds.ConditionMatcher(c, at, self.number, len(variables), terms))
+            for at, c in enumerate(rule.negative)
+        ]
+        bound = {v for c in rule.positive for v in c.variables}
+        self.known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
+        self._none: Ints = np.empty((0, HIT_VALUES + len(variables)), np.int32)
+
+    @property
+    def read_values(self) -> bool:
+        """Whether a test reads values, not just times."""
+        return bool(self._reading)
+
+    def hits(self, hits: Mapping[int, Ints]) -> Ints:
+        """The forbidden events as rows of hits, in order of events, then of conditions."""
+        found = [matcher.rows(hits[type_]) for type_, matcher in self._matchers if type_ in hits]
+        if len(found) < 2:
+            return found[0] if found else self._none
+        rows = np.concatenate(found)
+        return rows[np.argsort(rows[:, EVENT], kind="stable")]
+
+    def denial(self, number: int, values: Sequence[int], event: Sequence[int]) -> Denial:
+        """A forbidden event, given the number of its condition and the values of all variables."""
+        condition = self.conditions[number]
+        binding = {v: values[self.number[v]] for v in condition.variables}
+        span = Span(event[START], event[END])
+        return Denial(condition, kinds.MatchedEvent(span, event[ORDER], event[SINCE]), binding)
+
+    def denials(self, hits: Ints, events: Longs) -> Iterator[tuple[int, Denial]]:
+        """Forbidden events with their indices, decoded."""
+        for row in hits.tolist():
+            event = events[row[EVENT]].tolist()
+            yield row[EVENT], self.denial(row[CONDITION], row[HIT_VALUES:], event)
+
+    def cancels(self, denial: Denial, match: kinds.Match) -> bool:
+        """Whether a forbidden event cancels a match."""
+        name, binding = denial.condition.name, denial.binding
+        if any(binding[v] != match.binding[v] for v in self.known[name]):
+            return False
+        return self.forbids(denial, match)
+
+    def forbids(self, denial: Denial, match: kinds.Match) -> bool:
+        """Whether a forbidden event that agrees with a match cancels it, by times and values."""
+        name = denial.condition.name
+        spans = {other: each.span for other, each in match.events.items()}
+        spans[name] = denial.event.span
+        values: dict[Var, Term] = {}
+        if name in self._reading:
+            both = {**denial.binding, **match.binding}
+            values = {v: self._terms.decode(i) for v, i in both.items() if i}
+        return holds(self.tests[name], spans, values)
+
+
+class PlainAbsence:
+    """The pending matches of a rule, and its memory of forbidden events."""
+
+    def __init__(self, no_events: NoEvents, facts: FactMemory | None) -> None:
+        self.no_events = no_events
+        self._facts = facts
+        self._waiting = PendingMatches(no_events.known)
+        self._undo: Undo | None = None
+        self.denials: list[Denial] | None = None
+        """Forbidden events since they were last read; None if nobody reads them."""
+        self._memories = {
+            c.name: EventMemory(no_events.retained[c.name], no_events.known[c.name])
+            for c in no_events.conditions
+        }
+
+    def dump(self) -> dict[str, Any]:
+        """The pending matches, and the forbidden events that are retained."""
+        memories = {name: memory.dump() for name, memory in self._memories.items()}
+        return {"waiting": self._waiting.dump(), "memories": memories}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        for condition in self.no_events.conditions:
+            own = saved["memories"][condition.name]
+            self._memories[condition.name].load(own, condition.variables)
+        waiting = saved["waiting"]
+        found = kinds.saved_matches(waiting)
+        for place, until in enumerate(waiting["until"].tolist()):
+            match, row = self.no_events.shape.match(found, place), found.rows[place].tolist()
+            spans = tuple(found.spans[place].tolist())
+            self._waiting.add(PendingMatch(match, tuple(row), spans, until))
+
+    def first_since(self) -> float:
+        """The least number of transactions before an event of a pending match."""
+        return min((e.since for w in self._waiting for e in w.match.events.values()), default=inf)
+
+    def events(self, condition: EventCondition) -> Iterator[Denial]:
+        """The retained events that a condition forbids, oldest first."""
+        return (Denial(condition, *entry) for entry in self._memories[condition.name])
+
+    def pending(self) -> list[PendingMatch]:
+        """The matches that wait."""
+        return [*self._waiting]
+
+    @property
+    def retained(self) -> int:
+        """How many forbidden events and pending matches are retained."""
+        return sum(map(len, self._memories.values())) + len(self._waiting)
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of pending matches and forbidden events, and of those that nobody has read."""
+        yield from self._waiting.held_ids()
+        yield flat_ids(denial.binding.values() for denial in self.denials or ())
+        for memory in self._memories.values():
+            yield from memory.held_ids()
+
+    def savepoint(self) -> int:
+        """A savepoint; changes are journaled from here on."""
+        if self._undo is None:
+            self._journal_in([])
+        return len(self._undo or ())
+
+    def rollback(self, to: int) -> None:
+        """Restore a savepoint."""
+        undo = self._undo or []
+        self._journal_in(None)
+        while len(undo) > to:
+            undo.pop()()
+        self._journal_in(undo)
+
+    def release(self) -> None:
+        """Discard savepoints and stop journaling."""
+        self._journal_in(None)
+
+    def _journal_in(self, undo: Undo | None) -> None:
+        self._undo = self._waiting.undo = undo
+        for memory in self._memories.values():
+            memory.undo = undo
+
+    def next_deadline(self) -> float:
+        """The first time with which the wait of a match ends."""
+        return self._waiting.next_end()
+
+    def advance(self, now: int, nothing: kinds.Matches) -> kinds.Matches:
+        """Move time on without an event; the matches whose wait is over."""
+        for memory in self._memories.values():
+            memory.expire(now)
+        due = self._due(now)
+        return _columns([(0, waiting) for waiting in due], nothing)
+
+    def retract(self, order: int) -> None:
+        """Remove an event, and the matches that it is part of."""
+        for memory in self._memories.values():
+            memory.remove(order)
+        self._waiting.retract(order)
+
+    def take(self, hits: Mapping[int, Ints], events: Longs, found: kinds.Matches) -> kinds.Matches:
+        """Take in events and the matches that they complete; the matches that fire, and when."""
+        denials: dict[int, list[Denial]] = {}
+        for event, denial in self.no_events.denials(self.no_events.hits(hits), events):
+            denials.setdefault(event, []).append(denial)
+        candidates: dict[int, list[int]] = {}
+        for place, event in enumerate(found.rows[:, 0].tolist()):
+            candidates.setdefault(event, []).append(place)
+        fired: list[tuple[int, PendingMatch]] = []
+        ends, passed = events[:, END], None
+        listed = ends.tolist()
+        for event in sorted(denials.keys() | candidates.keys()):
+            if listed[event] != passed:  # at one time nothing more ends
+                passed = listed[event]
+                fired += self._passed(ends, passed)
+            if event in denials:
+                self._deny(denials[event])
+            for place in candidates.get(event, ()):
+                waiting = self._decided(found, place)
+                if waiting is not None:
+                    fired.append((2 * event + 1, waiting))
+        fired += self._passed(ends, int(ends[-1]))
+        return _columns(fired, found)
+
+    def _passed(self, ends: Longs, now: int) -> list[tuple[int, PendingMatch]]:
+        """The matches whose wait is over before now, each at the first event after that."""
+        for memory in self._memories.values():
+            memory.expire(now)
+        return [
+            (2 * int(np.searchsorted(ends, waiting.until, side="right")), waiting)
+            for waiting in self._due(now)
+        ]
+
+    def _due(self, now: int) -> list[PendingMatch]:
+        return [waiting for waiting in self._waiting.due(now) if self._still_holds(waiting)]
+
+    def _still_holds(self, waiting: PendingMatch) -> bool:
+        """Whether the facts of a pending match still hold."""
+        return self._facts is None or self._facts.hold_for(waiting.match)
+
+    def _deny(self, denials: list[Denial]) -> None:
+        """Forbidden events came: cancel matches, and remember the events."""
+        for denial in denials:
+            name = denial.condition.name
+            for at, waiting in self._waiting.like(name, denial.binding):
+                if self.no_events.forbids(denial, waiting.match):
+                    self._waiting.drop(at)
+            self._memories[name].add(denial.event, denial.binding)
+            if self.denials is not None:
+                self.denials.append(denial)
+
+    def _decided(self, found: kinds.Matches, place: int) -> PendingMatch | None:
+        """The match, if no forbidden event can happen any more; else it is cancelled or pending."""
+        match, no_events = self.no_events.shape.match(found, place), self.no_events
+        until = -inf
+        for condition in no_events.conditions:
+            memory = self._memories[condition.name]
+            past = memory.find(match.binding)
+            if past and any(no_events.forbids(Denial(condition, *each), match) for each in past):
+                return None
+            bounds = no_events.bounds[condition.name]
+            latest = min(
+                (event.span.end + bounds[name, condition.name].high
+                 for name, event in match.events.items() if (name, condition.name) in bounds),
+                default=inf,
+            )  # fmt: skip
+            if latest < inf:
+                until = max(until, latest)
+        row = tuple(found.rows[place].tolist())
+        waiting = PendingMatch(match, row, tuple(found.spans[place].tolist()), until)
+        if until < match.time:
+            return waiting
+        self._waiting.add(waiting)
+        return None
+
+
+def _columns(fired: list[tuple[int, PendingMatch]], like: kinds.Matches) -> kinds.Matches:
+    if not fired:
+        return like.chosen(np.empty(0, np.int64))
+    return kinds.Matches(
+        np.array([waiting.row for _, waiting in fired], np.int32),
+        np.array([waiting.spans for _, waiting in fired], np.int64),
+        np.array([moment for moment, _ in fired], np.int64),
+        np.array([max(waiting.until, waiting.match.time) for _, waiting in fired], np.int64),
+    )
