@@ -172,8 +172,8 @@ class RemoteGraph:
                     self._connection.request(
                         method, self._root + path, body, {**self._headers, **headers}
                     )
-                    response = self._connection.getresponse()
-                    return _checked(response.status, response.read())
+                    with self._connection.getresponse() as response:
+                        return _checked(response.status, response.read())
                 except (OSError, http.client.HTTPException) as error:
                     self._connection.close()
                     again = safe or isinstance(error, ConnectionRefusedError)
@@ -190,10 +190,11 @@ class RemoteGraph:
         connection = self._connected(SILENCE_SECONDS)
         try:
             connection.request("GET", self._root + path, headers=headers)
-            response = connection.getresponse()
-            if response.status != http.client.OK:
-                _checked(response.status, response.read())
-            yield response
+            # A response after which the server closes the connection owns the socket.
+            with connection.getresponse() as response:
+                if response.status != http.client.OK:
+                    _checked(response.status, response.read())
+                yield response
         finally:
             connection.close()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -215,3 +217,21 @@ def test_cursor(serve, tmp_path):
         with closing(iter(remote.cursor("mailer", PAIRS))) as others:
             assert next(others) == second
         deltas.close()
+
+
+def test_a_response_that_ends_its_connection_is_closed():
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+
+        def answer():
+            with server.accept()[0] as there:
+                there.settimeout(20)
+                there.recv(10_000)
+                there.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n: hello\n")
+                return there.recv(1)
+
+        end = pool.submit(answer)
+        with gt.connect(f"http://127.0.0.1:{server.getsockname()[1]}") as remote:
+            with remote.stream("/events", None) as response:
+                assert response.readline() == b": hello\n"
+            assert response.isclosed()  # not only once the garbage collector comes
+            assert end.result() == b""
