@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.durable import chunks
-from graphtide.durable.journal import FORMAT
 from graphtide.durable.state import pack
+from graphtide.durable.tables import FORMAT
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:

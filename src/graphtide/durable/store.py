@@ -19,14 +19,16 @@ from graphtide.durable import snapshot as snap
 from graphtide.durable import state as held_state
 from graphtide.durable.calls import FinishedCalls
 from graphtide.durable.chunks import InputEntry
-from graphtide.durable.journal import SETTLED, Journal, JournalRow, SnapshotRow, check_exists
+from graphtide.durable.journal import SETTLED, Journal, check_exists
 from graphtide.durable.recorder import Durability, Recorder
 from graphtide.durable.replay import Replay, ReplayTarget, Until, calls_of
+from graphtide.durable.tables import SnapshotRow
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from graphtide.durable.tables import JournalRow
     from graphtide.engine.runtime import Runtime
     from graphtide.streams.registry import Streams
 
