@@ -72,7 +72,7 @@ class DurableGraph:
         self.store.flush()
 
     def checkpoint(self) -> bool:
-        """Write a snapshot, if programs and windows hold nothing."""
+        """Write a snapshot of now, if that is possible; whether there is one."""
         return self.store.checkpoint(self._graph)
 
     @property
