@@ -5,8 +5,12 @@ from __future__ import annotations
 import shutil
 import time
 from random import Random
+from threading import Event
+
+import pytest
 
 import graphtide as gt
+from graphtide.durable import snapshot, store
 from graphtide.durable.chunks import decode_entries, from_bytes
 from graphtide.durable.journal import Journal
 from graphtide.rdf.dictionary import TermDictionary
@@ -104,3 +108,35 @@ def test_terms_are_right_while_others_come_and_are_freed(tmp_path):
     graph.close()
     with gt.LiveGraph.open(tmp_path / "crashed") as again:
         assert {tuple(map(str, quad[:3])) for quad in again.quads()} == present
+
+
+@pytest.mark.parametrize("durability", ["batch", "transaction", "none"])
+def test_while_a_snapshot_is_written_changes_get_to_disk(tmp_path, monkeypatch, durability):
+    begun, may_end = Event(), Event()
+    write = snapshot.write_snapshot
+
+    def slowly(*what):
+        begun.set()
+        assert may_end.wait(60)
+        return write(*what)
+
+    monkeypatch.setattr(snapshot, "write_snapshot", slowly)
+    monkeypatch.setattr(store, "FIRST_SNAPSHOT", 100)
+    graph = gt.LiveGraph.open(tmp_path, durability=durability)
+    graph.watch("SELECT ?a { ?a <ex:knows> ?b }", name="known")
+    for number in range(200):  # the journal is long, the graph is small
+        graph.insert("<ex:a>", "<ex:knows>", f"<ex:{number}>")
+        graph.delete("<ex:a>", "<ex:knows>", f"<ex:{number}>")
+    graph.flush()
+    assert begun.wait(60)
+    quad = "<ex:c>", "<ex:knows>", "<ex:d>"
+    graph.insert(*quad)
+    if durability == "none":
+        graph.flush()
+    wait_for({quad}, tmp_path)
+    assert not list(tmp_path.glob("snapshot-*.arrow"))
+    may_end.set()
+    graph.close()
+    with gt.LiveGraph.open(tmp_path) as again:
+        assert again.queries[0].count() == 1
+    assert len(list(tmp_path.glob("snapshot-*.arrow"))) == 2  # unasked, and at the end

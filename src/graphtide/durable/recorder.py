@@ -84,8 +84,8 @@ class Recorder:
         self._problem: GraphtideError | None = None
         self.broken: GraphtideError | None = None
         """Why nothing more can be recorded, if so."""
-        self.idle: Callable[[], None] | None = None
-        """Called now and then when everything is on disk."""
+        self.written: Callable[[], None] = _nothing
+        """Called now and then by the thread, when something was written; nothing else waits."""
         self._waiting, self._closed = Event(), Event()
         runtime.terms.holders.add(self)
         if durability != "none":  # with "batch": while nothing waits, see `_pass_on`
@@ -314,8 +314,8 @@ class Recorder:
                     self._catch_up()
                 elif not self._closed.wait(0.8 * GROUP_SECONDS) and self.durability != "none":
                     self.settle()
-                if self.idle is not None and not self._closed.is_set():
-                    self.idle()
+                if not self._closed.is_set():
+                    self.written()
             except GraphtideError as error:  # whoever changes the graph next is told
                 log.warning("the journal cannot be written: %s", error)
                 self._problem, self._since = error, None
@@ -338,6 +338,7 @@ class Recorder:
             if self._writer.waiting:
                 self._writer.write(settles=True)
                 self._problem = None
+                self.written()
             since, lock = self._since, self._runtime.lock
             left = 0.0 if since is None else since + DUE_AFTER - time.monotonic()
             if since is None and not self._writer.unsettled:
@@ -371,6 +372,10 @@ class Recorder:
             self._thread.join()
         self.flush()
         self.settle()
+
+
+def _nothing() -> None:
+    """What is done after a write if nobody has asked for anything."""
 
 
 def _entry(kind: str, *what: Any) -> InputEntry:  # noqa: ANN401 - the fields of each kind
