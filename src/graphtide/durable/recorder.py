@@ -47,6 +47,9 @@ PATIENCE: Final = 0.1 * GROUP_SECONDS
 """How old a group is when whoever changes the graph closes it in passing; when the thread asks for
 that; and how long the thread waits then before it stops the graph to do so itself."""
 
+PASSED_ON: Final = MAX_BUFFERED // 2
+"""Single changes that a graph buffers while its group is open: how often it comes by."""
+
 MAX_WAITING: Final = 1_000_000
 """Changes that may wait for the disk; then whoever makes more waits, too."""
 
@@ -208,7 +211,7 @@ class Recorder:
             if self._writer.waiting_changes > MAX_WAITING:
                 self._writer.write(settles=True)
         else:
-            self._runtime.max_buffered = MAX_BUFFERED
+            self._runtime.max_buffered = PASSED_ON
         self._wake()
 
     def _write_now(self) -> None:
