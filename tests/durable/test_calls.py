@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 
 import graphtide as gt
-from graphtide.durable.journal import FORMAT
+from graphtide.durable.tables import COLUMNS, FORMAT
 from graphtide.durable.verify import verify
 
 PROGRAM = """
@@ -303,6 +303,8 @@ def test_a_store_of_the_first_format_is_opened(tmp_path):
         graph.insert("<ex:a>", "<ex:knows>", "<ex:b>")
     with closing(sqlite3.connect(tmp_path / "journal.db")) as database, database:
         database.execute("ALTER TABLE calls DROP COLUMN caused")
+        for table in COLUMNS:
+            database.execute(f"ALTER TABLE {table} DROP COLUMN sum")
         database.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
         database.execute("DELETE FROM meta WHERE key = 'settled'")
     drop_snapshots(tmp_path)

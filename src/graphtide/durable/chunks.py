@@ -11,7 +11,6 @@ the texts of its terms, and can be read on its own.
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -19,12 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from graphtide.errors import TermError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.rdf.kinds import UNBOUND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term_tables import TermTable
 
 ROWS: Final = pa.schema(
     {"at": pa.int32(), "time": pa.int64(), "tx": pa.int64(), "diff": pa.int8()}
@@ -114,9 +116,12 @@ def _joined(run: Sequence[InputEntry]) -> InputEntry:
     return InputEntry("changes", {}, rows, times, np.concatenate([entry.txs for entry in run]))
 
 
-def encode_entries(
-    entries: Sequence[InputEntry], terms: TermDictionary
-) -> tuple[pa.Table, pa.Table]:
+def encoded(entries: Sequence[InputEntry], terms: TermTable) -> bytes:
+    """A chunk, without a lock: `terms` has the ids of the entries."""
+    return to_bytes(*encode_entries(merged(entries), terms))
+
+
+def encode_entries(entries: Sequence[InputEntry], terms: TermTable) -> tuple[pa.Table, pa.Table]:
     """The rows and the terms of a chunk."""
     rows = np.concatenate([NO_ROWS, *(entry.rows for entry in entries)])
     codes, texts = coded(rows[:, VALUES:], terms)
@@ -133,7 +138,7 @@ def encode_entries(
     return pa.Table.from_arrays(arrays, schema=schema), texts
 
 
-def coded(ids: Ints, terms: TermDictionary) -> tuple[Ints, pa.Table]:
+def coded(ids: Ints, terms: TermTable) -> tuple[Ints, pa.Table]:
     """Ids as places in a table of the terms that they stand for, from 1; and that table."""
     top = terms.top + 1
     if ids.size * 4 > top:  # a table of all terms is smaller than what sorting would need
@@ -150,7 +155,11 @@ def coded(ids: Ints, terms: TermDictionary) -> tuple[Ints, pa.Table]:
         codes = (inverse.reshape(ids.shape) + (0 if len(found) > len(distinct) else 1)).astype(
             np.int32
         )
-    texts: Any = terms.decode_column(distinct)
+    if len(distinct) and (distinct[0] < 0 or distinct[-1] >= top):
+        raise TermError(f"ids run from 1 to {top - 1}, not from {distinct[0]} to {distinct[-1]}")
+    if (terms.kinds[distinct] == UNBOUND).any():
+        raise TermError("a term that is to be written was freed")
+    texts: Any = terms.texts(distinct)
     return codes, pa.Table.from_arrays([texts.cast(pa.large_string())], schema=TERMS)
 
 
@@ -186,9 +195,10 @@ def interned(texts: pa.Table, terms: TermDictionary) -> Ints:
 
 def to_bytes(*tables: pa.Table) -> bytes:
     """Tables as Arrow streams, one after the other."""
-    buffer = io.BytesIO()
+    buffer: Any = pa.BufferOutputStream()  # which does not take the interpreter's lock
     write_streams(buffer, *tables)
-    return buffer.getvalue()
+    data: bytes = buffer.getvalue().to_pybytes()
+    return data
 
 
 def write_streams(file: Any, *tables: pa.Table) -> None:  # noqa: ANN401 - any file object

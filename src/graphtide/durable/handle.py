@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from logging import getLogger
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from graphtide.durable.cursors import Cursor
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
     from graphtide.limits import Limits
+
+
+log = getLogger(__name__)
 
 
 def open_graph(
@@ -59,20 +64,33 @@ class DurableGraph:
         self._closed = False
         self._replay = Replay(graph, runtime, None)
         runtime.past = self
+        self._snapshot: Thread | None = None
         if store.recorder is not None:
-            store.recorder.idle = self._checkpoint_if_due
+            store.recorder.written = self._checkpoint_if_due
 
     def _checkpoint_if_due(self) -> None:
-        """A large journal takes long to replay: write a snapshot before that."""
-        if self.store.due:
+        """A large journal takes long to replay: write a snapshot before that.
+
+        That may take long, too, and what comes in meanwhile has to get to the journal.
+        """
+        if self.store.due and (self._snapshot is None or not self._snapshot.is_alive()):
+            self._snapshot = Thread(
+                target=self._checkpoint_unasked, name="graphtide snapshot", daemon=True
+            )
+            self._snapshot.start()
+
+    def _checkpoint_unasked(self) -> None:
+        try:
             self.checkpoint()
+        except GraphtideError as error:  # the journal has everything
+            log.warning("no snapshot: %s", error)
 
     def flush(self) -> None:
         """Wait until everything so far is on disk."""
         self.store.flush()
 
     def checkpoint(self) -> bool:
-        """Write a snapshot, if programs and windows hold nothing."""
+        """Write a snapshot of now, if that is possible; whether there is one."""
         return self.store.checkpoint(self._graph)
 
     @property
@@ -91,7 +109,12 @@ class DurableGraph:
         """Write what is left, and let others open the store."""
         if not self._closed:
             self._closed = True
-            self.store.close(self._graph)
+            self.store.close(self._graph, self._end_snapshot)
+
+    def _end_snapshot(self) -> None:
+        """Wait for the snapshot that is being written."""
+        if self._snapshot is not None:
+            self._snapshot.join()
 
     # --- the past ---
 

@@ -2,19 +2,28 @@
 
 Torn writes, locks between processes and flushing to disk are SQLite's (write-ahead log). Each row
 has a checksum over its fields, its chunk and the checksum of the row before it: a row that was
-changed, is missing or is out of order is found, with its number.
+changed, is missing or is out of order is found, with its number. Rows of the other tables have a
+checksum of their own.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.durable.calls import CallRow
+from graphtide.durable.tables import (
+    COLUMNS,
+    FORMAT,
+    SCHEMA,
+    JournalRow,
+    SnapshotRow,
+    checksum,
+    row_sum,
+)
 from graphtide.durable.wal import LastRow, damage_in_wal
 from graphtide.errors import GraphtideError
 
@@ -22,36 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-FORMAT: Final = 2
-"""The version of the layout of a store, in its journal and in each snapshot."""
-
 SETTLED: Final = "settled"
 """The property up to which row all calls are finished: a reader goes no further."""
 
 FILE: Final = "journal.db"
 LAST_FILE: Final = "last"
-
-SCHEMA: Final = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE journal (
-    number INTEGER PRIMARY KEY,  -- from 1, without gaps
-    tx INTEGER NOT NULL,         -- how many transactions there were before it
-    time INTEGER NOT NULL,       -- the clock before it
-    wall REAL NOT NULL,          -- when it was written, in seconds since 1970
-    chunk BLOB NOT NULL,
-    crc INTEGER NOT NULL         -- of all of these and of the row before
-);
-CREATE TABLE snapshots (
-    number INTEGER PRIMARY KEY,  -- of the last row of the journal that it includes
-    tx INTEGER NOT NULL, time INTEGER NOT NULL, wall REAL NOT NULL,
-    file TEXT NOT NULL, bytes INTEGER NOT NULL, crc INTEGER NOT NULL,
-    chain INTEGER NOT NULL       -- the checksum of that row
-);
-CREATE TABLE calls (number INTEGER NOT NULL, firing TEXT NOT NULL, error TEXT, caused BLOB);
-CREATE TABLE cursors (
-    query TEXT NOT NULL, name TEXT NOT NULL, tx INTEGER NOT NULL, PRIMARY KEY (query, name)
-);
-"""
 
 
 def check_exists(folder: Path) -> None:
@@ -64,30 +48,6 @@ def check_exists(folder: Path) -> None:
         hint="name the directory of a store; LiveGraph.open(directory), or `graphtide update` and "
         "`watch` with --store, make one",
     )
-
-
-class JournalRow(NamedTuple):
-    """A row of the journal."""
-
-    number: int
-    tx: int
-    time: int
-    wall: float
-    chunk: bytes
-    crc: int
-
-
-class SnapshotRow(NamedTuple):
-    """Where a snapshot is, up to which row of the journal it goes, and its checksum."""
-
-    number: int
-    tx: int
-    time: int
-    wall: float
-    file: str
-    bytes: int
-    crc: int
-    chain: int
 
 
 class Journal:
@@ -126,6 +86,13 @@ class Journal:
         self._check_format()
         if writes and self.meta("format") < FORMAT:
             self._upgrade()
+        damaged = self.damaged_rows() if check_end else []
+        if damaged:
+            self._database.close()
+            raise GraphtideError(
+                f"{self.path}: {damaged[0]}",
+                hint=f"`graphtide store compact {folder} --cut` drops it",
+            )
         self.last, self.crc = self._end()
         self._on_disk = LastRow(folder / LAST_FILE) if writes and fsync else None
         if check_end and self._on_disk is not None and self._on_disk.read() > self.last:
@@ -154,9 +121,12 @@ class Journal:
             )
 
     def _upgrade(self) -> None:
-        """Let a store of the first format have what calls have caused."""
+        """Let a store of an earlier format have what calls have caused, and checksums."""
         with self._transaction():
-            self._database.execute("ALTER TABLE calls ADD COLUMN caused BLOB")
+            if self.meta("format") < 2:
+                self._database.execute("ALTER TABLE calls ADD COLUMN caused BLOB")
+            for table in COLUMNS:
+                self._database.execute(f"ALTER TABLE {table} ADD COLUMN sum INTEGER")
             self._set("format", FORMAT)
 
     def _foreign(self) -> GraphtideError:
@@ -192,10 +162,8 @@ class Journal:
                     "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)",
                     (number, tx, time, wall, chunk, crc),
                 )
-            self._database.executemany(
-                "INSERT INTO calls VALUES (?, ?, ?, ?)",
-                [(number, call.firing, call.error, call.sealed()) for call in calls],
-            )
+            for call in calls:
+                self._put("calls", number, call.firing, call.error, call.sealed())
             if settled is not None:
                 self._set(SETTLED, min(settled, number))
         self.last, self.crc = number, crc
@@ -205,8 +173,7 @@ class Journal:
     def add_snapshot(self, row: SnapshotRow) -> None:
         """Add a snapshot whose file is complete."""
         with self._transaction():
-            marks = ", ".join("?" * len(row))
-            self._database.execute(f"INSERT OR REPLACE INTO snapshots VALUES ({marks})", row)  # noqa: S608
+            self._put("snapshots", *row)
 
     def drop(self, rows: int, snapshots: int) -> None:
         """Drop the rows up to a number, and the snapshots before another."""
@@ -226,16 +193,20 @@ class Journal:
             self._set(key, value)
 
     def _set(self, key: str, value: object) -> None:
-        self._database.execute(
-            "INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value))
-        )
+        self._put("meta", key, json.dumps(value))
+
+    def _put(self, table: str, *values: object) -> None:
+        """Set a row with its checksum; the format has none, as its checksum might be another."""
+        known = None if values[0] == "format" else row_sum(table, *values)
+        names = ", ".join((*COLUMNS[table], "sum"))
+        marks = ", ".join("?" * (len(values) + 1))
+        text = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})"  # noqa: S608 - of above
+        self._database.execute(text, (*values, known))
 
     def acknowledge(self, query: str, name: str, tx: int) -> None:
         """Set up to which transaction a cursor has acknowledged."""
         with self._transaction():
-            self._database.execute(
-                "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (query, name, tx)
-            )
+            self._put("cursors", query, name, tx)
 
     def release(self, query: str, name: str) -> None:
         """Drop a cursor."""
@@ -281,7 +252,9 @@ class Journal:
 
     def snapshots(self) -> list[SnapshotRow]:
         """The snapshots, oldest first."""
-        return [SnapshotRow(*row) for row in self._all("SELECT * FROM snapshots ORDER BY number")]
+        names = ", ".join(COLUMNS["snapshots"])
+        rows = self._all(f"SELECT {names} FROM snapshots ORDER BY number")  # noqa: S608
+        return [SnapshotRow(*row) for row in rows]
 
     def calls(self, after: int) -> list[CallRow]:
         """The calls that were finished after a row of the journal, in order."""
@@ -294,11 +267,31 @@ class Journal:
 
     def every_call(self, after: int = 0) -> Iterator[tuple[int, CallRow | None]]:
         """The same with the last row of the journal then; None for one that is damaged."""
-        columns = [name for _, name, *_ in self._all("PRAGMA table_info(calls)")]
-        caused = "caused" if "caused" in columns else "NULL"
-        text = f"SELECT number, firing, error, {caused} FROM calls WHERE number > ? ORDER BY rowid"  # noqa: S608
-        for number, *row in self._all(text, after):
-            yield number, CallRow.opened(*row)
+        for *row, sound in self._checked("calls", "WHERE number > ?", after):
+            yield row[0], CallRow.opened(*row[1:]) if sound else None
+
+    def _checked(self, table: str, which: str = "", *values: object) -> Iterator[list[Any]]:
+        """Rows of a table as they came, each with whether it has its checksum."""
+        there = {name for _, name, *_ in self._all(f"PRAGMA table_info({table})")}
+        wanted = (*COLUMNS[table], "sum")
+        names = ", ".join(name if name in there else f"NULL AS {name}" for name in wanted)
+        text = f"SELECT {names} FROM {table} {which} ORDER BY rowid"  # noqa: S608
+        for *row, known in self._all(text, *values):
+            yield [*row, known is None or known == row_sum(table, *row)]
+
+    def damaged_rows(self) -> list[str]:
+        """What does not have its checksum, beside rows of the journal and calls."""
+        words = {
+            "meta": "the property",
+            "snapshots": "the snapshot of row",
+            "cursors": "a cursor of",
+        }
+        return [
+            f"{words[table]} {row[0]} does not have its checksum"
+            for table in words
+            for *row, sound in self._checked(table)
+            if not sound
+        ]
 
     def cursors(self) -> dict[tuple[str, str], int]:
         """Up to which transaction each cursor has acknowledged, by query and name."""
@@ -339,6 +332,11 @@ class Journal:
             self._database.execute("DELETE FROM journal WHERE number > ?", (number,))
             self._database.execute("DELETE FROM calls WHERE number > ?", (number,))
             self._database.execute("DELETE FROM snapshots WHERE number > ?", (number,))
+            for table in ("snapshots", "cursors"):
+                for *row, sound in self._checked(table):
+                    if not sound:
+                        where = " AND ".join(f"{name} IS ?" for name in COLUMNS[table])
+                        self._database.execute(f"DELETE FROM {table} WHERE {where}", row)  # noqa: S608
         self.last, self.crc = self._end()
         if self._on_disk is not None:
             self._on_disk.write(self.last)
@@ -389,9 +387,3 @@ class Journal:
             if self._on_disk is not None:
                 self._on_disk.close()
                 self._on_disk = None
-
-
-def checksum(number: int, tx: int, time: int, wall: float, chunk: bytes, before: int) -> int:
-    """The checksum of a row, given that of the row before."""
-    fields = f"{number} {tx} {time} {wall!r} {before}".encode()
-    return zlib.crc32(chunk, zlib.crc32(fields))

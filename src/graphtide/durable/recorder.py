@@ -1,16 +1,15 @@
-"""Recorder: writes the inputs of a graph to its journal, at once or in groups.
+"""Recorder: collects the inputs of a graph in groups, which go to its journal, at once or later.
 
-Inputs are collected as ids, under the graph's lock. To *stage* them makes a chunk of them, which
-needs the lock, too. To *write* chunks does not: who changes the graph need not wait for the disk.
+Inputs are collected as ids, under the graph's lock. A group that is *closed* has all it needs to be
+encoded and written without that lock (`durable.groups`): with "batch", a thread of its own does
+that, beside the one that changes the graph.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from contextlib import suppress
 from logging import getLogger
-from threading import Event, RLock, Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -19,7 +18,9 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.durable import chunks
 from graphtide.durable.calls import CallRow, FinishedCalls
 from graphtide.durable.chunks import InputEntry
+from graphtide.durable.groups import GroupWriter, InputGroup
 from graphtide.durable.replay import program_fields
+from graphtide.engine.ingest import MAX_BUFFERED
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 
@@ -40,8 +41,17 @@ GROUP_SECONDS: Final = 0.05
 GROUP_ROWS: Final = 10_000
 """With "batch": how far the disk may be behind, in time and in changes."""
 
-MAX_STAGED: Final = 64
-"""Chunks that may wait for the disk; then whoever changes the graph waits, too."""
+CLOSE_AFTER: Final = 0.4 * GROUP_SECONDS
+DUE_AFTER: Final = 0.7 * GROUP_SECONDS
+PATIENCE: Final = 0.1 * GROUP_SECONDS
+"""How old a group is when whoever changes the graph closes it in passing; when the thread asks for
+that; and how long the thread waits then before it stops the graph to do so itself."""
+
+PASSED_ON: Final = MAX_BUFFERED // 2
+"""Single changes that a graph buffers while its group is open: how often it comes by."""
+
+MAX_WAITING: Final = 1_000_000
+"""Changes that may wait for the disk; then whoever makes more waits, too."""
 
 REGISTERS: Final = {"watch", "run", "stream"}
 ENDS: Final = {"unwatch": "watch", "stop": "run"}
@@ -63,33 +73,31 @@ class Recorder:
         """Whether something was ended that is not registered by itself: no snapshot has that."""
         self._runtime = runtime
         self._journal = journal
+        self._writer = GroupWriter(journal)
         self._entries: list[InputEntry] = []
         self._rows = 0
         self._clock: int | None = None
         self._stamp: tuple[int, int] | None = None
         self._calls: list[CallRow] = []
+        self._since: float | None = None
+        """When the first of what is to be written came; None if nothing is."""
         self.finished = FinishedCalls()
         self._caused: list[InputEntry] | None = None
         """What the function that runs now has caused so far."""
-        self._made = journal.last
-        self._settled, self._noted = 0, -1
-        """The last row that is made, that has no more calls, and of which a reader knows that."""
-        self._staged: deque[tuple[int, int, float, bytes]] = deque()
-        self._disk = RLock()
         self._problem: GraphtideError | None = None
         self.broken: GraphtideError | None = None
         """Why nothing more can be recorded, if so."""
-        self.idle: Callable[[], None] | None = None
-        """Called now and then when everything is on disk."""
+        self.written: Callable[[], None] = _nothing
+        """Called now and then by the thread, when something was written; nothing else waits."""
         self._waiting, self._closed = Event(), Event()
         runtime.terms.holders.add(self)
-        if durability == "transaction":
+        if durability != "none":  # with "batch": while nothing waits, see `_pass_on`
             runtime.max_buffered = 1
         self._thread = Thread(target=self._keep_up, name="graphtide journal", daemon=True)
         self._thread.start()
 
     def held_ids(self) -> Iterator[Ints | Longs]:
-        """The ids of inputs that are not staged yet."""
+        """The ids of inputs in the open group; a closed one has the terms themselves."""
         for entry in self._entries:
             yield entry.rows[:, VALUES:]
 
@@ -100,13 +108,15 @@ class Recorder:
         if self._caused is not None:
             self._caused.append(chunks.changes_entry(*piece))
         elif not self.replaying:
+            if not self._runtime.eager:  # or calls of the last group may follow
+                self._calls_are_made()
             self._add(chunks.changes_entry(*piece))
 
     def clock(self, to: int) -> None:
         """Note a move of the clock; changes at that time say the same."""
         if not self.replaying:
             self._clock = to
-            self._waiting.set()
+            self._wake()
 
     def input(self, kind: str, *what: Any) -> None:  # noqa: ANN401 - the fields of each kind
         """Record anything else, after the changes that wait in the write buffer."""
@@ -170,6 +180,11 @@ class Recorder:
             raise self.broken
         if self._problem is not None:
             self.flush()  # once more: there may be room on the disk again
+        self._put(entry)
+        self._pass_on()
+        self.note(entry)
+
+    def _put(self, entry: InputEntry) -> None:
         if self._stamp is None:
             first = int(entry.times[0]) if entry.kind == "changes" and len(entry.times) else None
             clock = self._runtime.clock
@@ -177,64 +192,105 @@ class Recorder:
         self._entries.append(entry)
         self._rows += len(entry.rows)
         self.recorded += max(1, len(entry.rows))
-        try:
-            self._pass_on()
-        except BaseException:
-            if self.durability == "transaction":
-                self._staged.clear()
-                self._entries.clear()
-                self._stamp = None
-                self._made = self._journal.last
-            raise
-        self.note(entry)
 
     def _pass_on(self) -> None:
+        """Close the group, if it is time to; with "batch", the thread does the rest.
+
+        The graph's write buffer is passed on at its first change while the group is empty, and
+        then when it is full: so what waits there is never older than the group.
+        """
         if self.durability == "transaction":
-            self._stage()
-            self._write()
-        elif self._rows >= GROUP_ROWS:
-            self._stage()
-            if len(self._staged) > MAX_STAGED or self.durability == "none":
-                self._write()
-        self._waiting.set()
+            self._write_now()
+        elif self.durability == "none":
+            if self._rows >= GROUP_ROWS:
+                self._close_group()
+                self._writer.write(settles=True)
+        elif self._rows >= GROUP_ROWS or self._is_old():
+            self._close_group()
+            self._waiting.set()
+            if self._writer.waiting_changes > MAX_WAITING:
+                self._writer.write(settles=True)
+        else:
+            self._runtime.max_buffered = PASSED_ON
+        self._wake()
+
+    def _write_now(self) -> None:
+        """Write the group, or let nothing of it have happened."""
+        group = self._close_group()
+        try:
+            self._writer.write(settles=False)  # not with every transaction
+        except BaseException:
+            if group is not None:
+                self._writer.drop(group)
+            raise
+
+    def _is_old(self) -> bool:
+        """Whether the group has waited long enough; rules may have calls to add to it."""
+        if self._since is None or self._runtime.eager:
+            return False
+        return time.monotonic() >= self._since + CLOSE_AFTER
+
+    def _wake(self) -> None:
+        """Let the thread know what there is to do."""
+        if self.durability != "batch":
+            self._waiting.set()
+        elif self._since is None and (self._entries or self._calls or self._clock is not None):
+            self._since = time.monotonic()
+            self._waiting.set()
 
     def _called(self, firing: str, error: str | None, caused: list[InputEntry]) -> None:
         self.recorded += sum(len(entry.rows) for entry in caused)
-        self._calls.append(CallRow(firing, error, self._chunk(caused) if caused else None))
+        chunk = chunks.encoded(caused, self._runtime.terms.table()) if caused else None
+        self._calls.append(CallRow(firing, error, chunk))
         if self.durability == "transaction":  # also in a replay, which may be interrupted again
-            self._write()
-        self._waiting.set()
+            self._close_group()
+            self._writer.write(settles=False)
+        self._wake()
 
     def _flush_clock(self) -> None:
-        """Record the clock if no change has its time."""
-        to, self._clock = self._clock, None
+        """Record the clock, if no change has its time. The graph has nothing left to record."""
+        self._forget_clock()
+        if self._clock is not None:
+            if self.broken is not None:
+                raise self.broken
+            self._put(InputEntry("clock", {"to": self._clock}))
+            self._clock = None
+
+    def _forget_clock(self) -> None:
         last = next((each for each in reversed(self._entries) if each.kind == "changes"), None)
-        if to is not None and (last is None or to > int(last.times[-1])):
-            self._add(InputEntry("clock", {"to": to}))
+        if last is not None and self._clock is not None and self._clock <= int(last.times[-1]):
+            self._clock = None
 
     # --- to disk ---
 
     def flush(self) -> None:
         """Wait until everything so far is on disk."""
         with self._runtime.lock:
-            self._runtime.flush()
-            self._flush_clock()
-            self._stage()
-            self._calls_are_made()
+            self._close_all()
         self._problem = None
-        self._write()
+        self._writer.write(settles=self.durability != "transaction")
 
-    def _stage(self) -> None:
-        """Make a chunk of the entries. The graph's lock is held."""
-        if self._entries and self._stamp is not None:
-            data = self._chunk(self._entries)
-            self._staged.append((*self._stamp, time.time(), data))
-            self._made += 1
-            self._entries, self._rows, self._stamp = [], 0, None
+    def _close_all(self) -> None:
+        """Close the group with all that has come in so far. The graph's lock is held."""
+        self._runtime.flush()
+        self._flush_clock()
+        self._close_group()
+        self._calls_are_made()
 
-    def _chunk(self, entries: list[InputEntry]) -> bytes:
-        encoded = chunks.encode_entries(chunks.merged(entries), self._runtime.terms)
-        return chunks.to_bytes(*encoded)
+    def _close_group(self) -> InputGroup | None:
+        """Let the entries and calls so far be written. The graph's lock is held."""
+        self._forget_clock()
+        group = None
+        if self._entries or self._calls:
+            tx, clock = self._stamp or (0, 0)
+            terms = self._runtime.terms.table()
+            group = InputGroup(tx, clock, time.time(), self._entries, terms, self._calls)
+            self._writer.add(group)
+        self._entries, self._calls, self._rows = [], [], 0
+        self._stamp = self._since = None
+        if self.durability == "batch":
+            self._runtime.max_buffered = 1
+        return group
 
     def settle(self) -> None:
         """Let readers know that the calls of all rows are finished; on a full disk, they wait.
@@ -243,54 +299,69 @@ class Recorder:
         """
         with self._runtime.lock:
             self._calls_are_made()
-        with self._disk, suppress(GraphtideError):
-            if self._settled > self._noted:
-                self._journal.append((), (), self._settled)
-                self._noted = self._settled
+        self._writer.settle()
 
     def _calls_are_made(self) -> None:
         """No call of the rows so far can follow, if nothing is under way."""
         schedule = self._runtime.schedule
-        if not (self._entries or schedule.calling or schedule.running):
-            self._settled = self._made
-
-    def _write(self) -> None:
-        """Write the chunks in order. Nobody waits for the graph's lock in here."""
-        with self._disk:
-            # First, so that all calls up to there are in the list; not with every transaction.
-            settled = self._noted if self.durability == "transaction" else self._settled
-            staged, calls = list(self._staged), list(self._calls)
-            if not staged and not calls:
-                return
-            self._journal.append(staged, calls, settled if settled > self._noted else None)
-            self._noted = settled
-            for _ in staged:
-                self._staged.popleft()
-            del self._calls[: len(calls)]
+        if not (self._entries or self._calls or schedule.calling or schedule.running):
+            self._writer.settled = self._writer.made
 
     def _keep_up(self) -> None:
         """Write in groups, in a thread of its own."""
         while not self._closed.is_set():
             self._waiting.wait()
             self._waiting.clear()
-            self._closed.wait(0.8 * GROUP_SECONDS)
-            if self._closed.is_set():
-                return
             try:
                 if self.durability == "batch":
-                    self.flush()
-                elif self.durability == "transaction":
+                    self._catch_up()
+                elif not self._closed.wait(0.8 * GROUP_SECONDS) and self.durability != "none":
                     self.settle()
-                if self.idle is not None:
-                    self.idle()
+                if not self._closed.is_set():
+                    self.written()
             except GraphtideError as error:  # whoever changes the graph next is told
                 log.warning("the journal cannot be written: %s", error)
-                self._problem = error
+                self._problem, self._since = error, None
             except Exception as error:
                 if self._closed.is_set():
                     return
                 log.exception("the journal cannot be written")
                 self._problem = GraphtideError(f"the journal cannot be written: {error!r}")
+                self._since = None
+
+    def _catch_up(self) -> None:
+        """Write closed groups at once. The open one is closed when it is due.
+
+        Whoever changes the graph can do that at the next change, which costs nothing. To wait for
+        the graph's lock slows down everybody who takes and releases it meanwhile; so this thread
+        asks first, and does it only if there is no next change.
+        """
+        asked = None
+        while not self._closed.is_set():
+            if self._writer.waiting:
+                self._writer.write(settles=True)
+                self._problem = None
+                self.written()
+            since, lock = self._since, self._runtime.lock
+            left = 0.0 if since is None else since + DUE_AFTER - time.monotonic()
+            if since is None and not self._writer.unsettled:
+                return
+            if left > 0:
+                self._sleep(left)
+            elif since is not None and asked != since:
+                asked, self._runtime.max_buffered = since, 1
+                self._sleep(PATIENCE)
+            elif lock.acquire(timeout=0 if since is None else GROUP_SECONDS):
+                try:
+                    self._close_all()
+                finally:
+                    lock.release()
+            else:  # a long piece of work goes on, and may close groups meanwhile
+                self._sleep(GROUP_SECONDS if since is None else 0)
+
+    def _sleep(self, seconds: float) -> None:
+        self._waiting.wait(seconds)
+        self._waiting.clear()
 
     def abandon(self) -> None:
         """Write nothing more."""
@@ -304,6 +375,10 @@ class Recorder:
             self._thread.join()
         self.flush()
         self.settle()
+
+
+def _nothing() -> None:
+    """What is done after a write if nobody has asked for anything."""
 
 
 def _entry(kind: str, *what: Any) -> InputEntry:  # noqa: ANN401 - the fields of each kind

@@ -25,7 +25,7 @@ from graphtide.rdf.dictionary import HeldIds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from graphtide.durable.journal import JournalRow
+    from graphtide.durable.tables import JournalRow
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
     from graphtide.rules.program import RunningProgram

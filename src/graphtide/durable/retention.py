@@ -11,7 +11,8 @@ from graphtide.errors import GraphtideError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from graphtide.durable.journal import Journal, SnapshotRow
+    from graphtide.durable.journal import Journal
+    from graphtide.durable.tables import SnapshotRow
 
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 BYTES: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

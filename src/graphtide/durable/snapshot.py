@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.durable import chunks
-from graphtide.durable.journal import FORMAT
 from graphtide.durable.state import pack
+from graphtide.durable.tables import FORMAT
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class SnapshotTables(NamedTuple):
 
 def tables_of(runtime: Runtime, state: SnapshotState, held: Mapping[str, Any]) -> SnapshotTables:
     """The tables of a snapshot of the graph as it is now, given what streams and programs hold."""
-    codes, terms = chunks.coded(runtime.quad_ids(), runtime.terms)
+    codes, terms = chunks.coded(runtime.quad_ids(), runtime.terms.table())
     arrays: list[Any] = [pa.array(np.ascontiguousarray(column)) for column in codes.T]
     terms = terms.replace_schema_metadata({"state": json.dumps(asdict(state))})
     quads = pa.Table.from_arrays(arrays, schema=QUADS)

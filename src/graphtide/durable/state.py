@@ -57,7 +57,7 @@ def pack(held: Mapping[str, Any], terms: TermDictionary) -> tuple[pa.Table, pa.T
     text = json.dumps(_without_arrays(held, arrays))
     flat = [array.reshape(-1) for array in arrays]
     ids = [each if each.dtype == np.int32 else each[:0].astype(np.int32) for each in flat]
-    codes, texts = chunks.coded(np.concatenate([np.empty(0, np.int32), *ids]), terms)
+    codes, texts = chunks.coded(np.concatenate([np.empty(0, np.int32), *ids]), terms.table())
     numbers = [each if each.dtype != np.int32 else each[:0].astype(np.int64) for each in flat]
     columns: list[Any] = [
         _lists([len(each) for each in ids], codes, pa.int32()),

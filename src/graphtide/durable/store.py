@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import ExitStack
 from logging import getLogger
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.durable import retention
@@ -19,14 +21,16 @@ from graphtide.durable import snapshot as snap
 from graphtide.durable import state as held_state
 from graphtide.durable.calls import FinishedCalls
 from graphtide.durable.chunks import InputEntry
-from graphtide.durable.journal import SETTLED, Journal, JournalRow, SnapshotRow, check_exists
+from graphtide.durable.journal import SETTLED, Journal, check_exists
 from graphtide.durable.recorder import Durability, Recorder
 from graphtide.durable.replay import Replay, ReplayTarget, Until, calls_of
+from graphtide.durable.tables import SnapshotRow
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from graphtide.durable.tables import JournalRow
     from graphtide.engine.runtime import Runtime
     from graphtide.streams.registry import Streams
 
@@ -99,6 +103,7 @@ class Store:
                 self._lock.release()
             raise
         self.recorder: Recorder | None = None
+        self._snapshotting = Lock()
         self._at = 0
         self._runtime: Runtime | None = None
         self._streams: Streams | None = None
@@ -290,7 +295,8 @@ class Store:
         runtime, recorder = self._runtime, self.recorder
         if runtime is None or recorder is None or self._streams is None:
             raise GraphtideError("a store that is open for reading has no checkpoints")
-        with runtime.lock:
+        with ExitStack() as one, runtime.lock:
+            one.enter_context(self._snapshotting)  # until it is written, which needs no other lock
             if recorder.broken is not None:
                 raise recorder.broken
             runtime.settle()
@@ -312,6 +318,14 @@ class Store:
             )
             tables = snap.tables_of(runtime, state, held_state.dump_all(graph, self._streams))
             recorder.recorded = 0
+            held = one.pop_all()
+        with held:
+            self._write_snapshot(number, chain, state, tables)
+        return True
+
+    def _write_snapshot(
+        self, number: int, chain: int, state: snap.SnapshotState, tables: snap.SnapshotTables
+    ) -> None:
         name = f"snapshot-{number}.arrow"
         try:
             size, crc = snap.write_snapshot(self.folder / name, tables)
@@ -323,7 +337,6 @@ class Store:
         row = SnapshotRow(number, state.done, state.clock, time.time(), name, size, crc, chain)
         self.journal.add_snapshot(row)
         self.compact()
-        return True
 
     def compact(self) -> int:
         """Drop what `retain` allows; how many rows of the journal."""
@@ -337,11 +350,12 @@ class Store:
         if self._lock is not None:
             self._lock.release()
 
-    def close(self, graph: ReplayTarget) -> None:
-        """Write what is left and, if much has come, a snapshot; let others open the store."""
+    def close(self, graph: ReplayTarget, end_snapshot: Callable[[], None]) -> None:
+        """Write what is left and a snapshot, after one under way; let others open the store."""
         try:
             if self.recorder is not None:
                 self.recorder.close()
+                end_snapshot()
                 if self.recorder.broken is None:
                     self.checkpoint(graph)
         finally:

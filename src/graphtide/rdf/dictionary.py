@@ -185,6 +185,13 @@ class TermDictionary:
             self._buffer, self._flushing = [], False
         return self._stored
 
+    def table(self) -> term_tables.TermTable:
+        """The table, with all terms so far: any thread may read their texts without the lock.
+
+        New terms do not change what it has, and terms are freed in a copy of it (`reclaim`).
+        """
+        return self._table
+
     def _free_id(self) -> int:
         """The next of the free ids that are ready; if all are taken, the next that is free."""
         place = self._taken + len(self._buffer or ())
