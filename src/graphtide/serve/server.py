@@ -10,6 +10,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -60,6 +61,8 @@ class GuardedProtocol(H11Protocol):
         """A client has disconnected."""
         if self._timer is not None:
             self._timer.cancel()
+        if self.client is not None and CONNECTIONS.get(self.client) is self.transport:
+            del CONNECTIONS[self.client]
         super().connection_lost(exc)
 
     def _is_idle(self) -> bool:
@@ -102,10 +105,11 @@ class GraphServer(uvicorn.Server):
 def share_heap() -> bool:
     """Let all threads of this process use one heap that gives back what is free; whether it does.
 
-    By default glibc has a heap for each thread, and its thresholds grow: with calls of the graph
-    in several threads, more is free and not given back the longer a server runs. To be called
-    before there are threads; other C libraries have no such options.
+    By default glibc and Arrow have a heap for each thread, and the thresholds of glibc grow: with
+    calls of the graph in several threads, more is free and not given back the longer a server
+    runs. To be called before there are threads; other C libraries have no such options.
     """
+    pa.set_memory_pool(pa.system_memory_pool())
     library = ctypes.CDLL(None)
     if not hasattr(library, "mallopt"):
         return False
