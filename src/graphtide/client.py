@@ -11,8 +11,9 @@ import io
 import json
 import time
 import uuid
+import weakref
 from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
@@ -71,6 +72,7 @@ class RemoteGraph:
         self.patience: Final = patience
         self._lock = Lock()
         self._connection = self._connected(timeout)
+        weakref.finalize(self, self._connection.close)  # for those who do not call close()
 
     def _connected(self, timeout: float) -> http.client.HTTPConnection:
         made = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
@@ -169,34 +171,33 @@ class RemoteGraph:
                 self._connection.close()  # it may be stale
             while True:
                 try:
-                    self._connection.request(
-                        method, self._root + path, body, {**self._headers, **headers}
-                    )
-                    with self._connection.getresponse() as response:
-                        return _checked(response.status, response.read())
+                    found = self._exchange(method, path, body, headers)
+                    break
                 except (OSError, http.client.HTTPException) as error:
-                    self._connection.close()
                     again = safe or isinstance(error, ConnectionRefusedError)
                     if not again or time.monotonic() > end:
                         raise GraphtideError(f"the server cannot be reached: {error}") from None
                     time.sleep(RETRY_SECONDS)
+        return _checked(*found)
 
-    @contextmanager
-    def stream(self, path: str, last: int | None) -> Iterator[http.client.HTTPResponse]:
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        """The status and body of a response; a connection on which that fails is closed."""
+        try:
+            self._connection.request(method, self._root + path, body, {**self._headers, **headers})
+            with closing(self._connection.getresponse()) as response:
+                return response.status, response.read()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def stream(self, path: str, last: int | None) -> EventLines:
         """The response to a request for events, on a connection of its own."""
         headers = {**self._headers, "Accept": "text/event-stream"}
         if last is not None:
             headers["Last-Event-ID"] = str(last)
-        connection = self._connected(SILENCE_SECONDS)
-        try:
-            connection.request("GET", self._root + path, headers=headers)
-            # A response after which the server closes the connection owns the socket.
-            with connection.getresponse() as response:
-                if response.status != http.client.OK:
-                    _checked(response.status, response.read())
-                yield response
-        finally:
-            connection.close()
+        return EventLines(self._connected(SILENCE_SECONDS), self._root + path, headers)
 
     def close(self) -> None:
         """Close the connection."""
@@ -207,6 +208,36 @@ class RemoteGraph:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class EventLines:
+    """The lines of a stream of events, on a connection of its own: until `close()`, or the end.
+
+    Without `close()`, the connection ends with this object. Until then the finalizer holds it, so
+    the garbage collector never finds an open socket in a cycle.
+    """
+
+    def __init__(
+        self, connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str]
+    ) -> None:
+        opened = ExitStack()
+        self.close: Final = weakref.finalize(self, opened.close)
+        opened.callback(connection.close)
+        try:
+            connection.request("GET", path, headers=dict(headers))
+            response = opened.enter_context(closing(connection.getresponse()))
+            if response.status == http.client.SERVICE_UNAVAILABLE:
+                raise ConnectionError("the server is stopping")  # as if it were gone already
+            if response.status != http.client.OK:
+                _checked(response.status, response.read())
+        except BaseException:
+            self.close()
+            raise
+        self._response = response
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self._response.readline():
+            yield line.decode().rstrip("\r\n")
 
 
 class RemoteQuery:
@@ -257,9 +288,10 @@ class RemoteQuery:
     def _events(self) -> Generator[tuple[str, Any], None, None]:
         """The events of one connection: their names and data."""
         fields: dict[str, str] = {}
-        with self._graph.stream(f"/subscriptions/{self.id}/events", self._last) as response:
-            while line := response.readline():
-                name, _, value = line.decode().rstrip("\r\n").partition(": ")
+        where = f"/subscriptions/{self.id}/events"
+        with closing(self._graph.stream(where, self._last)) as lines:
+            for line in lines:
+                name, _, value = line.partition(": ")
                 if name:
                     fields[name] = value
                 elif "event" in fields:

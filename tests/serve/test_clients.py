@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import socket
@@ -19,6 +20,8 @@ from SPARQLWrapper import CSV, JSON, POST, TURTLE, XML, SPARQLWrapper
 import graphtide as gt
 from graphtide import ChangeBatch, LiveGraph
 from graphtide.errors import GraphtideError, QueryError
+from graphtide.serve.http import HttpProblem
+from graphtide.serve.subscriptions.hub import SubscriptionHub
 
 EX = "http://example.org/"
 PAIRS = f"SELECT ?a ?c {{ ?a <{EX}p> ?b . ?b <{EX}p> ?c }}"
@@ -231,7 +234,45 @@ def test_a_response_that_ends_its_connection_is_closed():
 
         end = pool.submit(answer)
         with gt.connect(f"http://127.0.0.1:{server.getsockname()[1]}") as remote:
-            with remote.stream("/events", None) as response:
-                assert response.readline() == b": hello\n"
-            assert response.isclosed()  # not only once the garbage collector comes
-            assert end.result() == b""
+            with closing(remote.stream("/events", None)) as lines:
+                assert next(iter(lines)) == ": hello"
+            assert end.result() == b""  # not only once the garbage collector comes
+
+
+def test_connections_that_are_dropped_are_closed(client):
+    """Without close(), in a cycle, while a response is under way: no socket is left open."""
+    gc.collect()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        gc.disable()
+        try:
+            remote = gt.connect(str(client.base_url))
+            deltas = remote.watch(PAIRS).deltas()
+            next(deltas)
+            cycle = [remote, deltas]
+            cycle.append(cycle)
+            del remote, deltas, cycle
+            gc.collect()
+        finally:
+            gc.enable()
+    assert [each.message for each in found if each.category is ResourceWarning] == []
+
+
+def test_a_server_that_stops_is_asked_again(client, monkeypatch):
+    """The refusal of a server that is stopping is like a connection that is lost."""
+    attach, refused = SubscriptionHub.attach, []
+
+    async def stopping(hub, subscription, reader, last):
+        if not refused:
+            refused.append(last)
+            hub._host.metrics.readers += 1  # as detach() takes off
+            raise HttpProblem(503, "the server is stopping")
+        return await attach(hub, subscription, reader, last)
+
+    monkeypatch.setattr(SubscriptionHub, "attach", stopping)
+    with (
+        gt.connect(str(client.base_url)) as remote,
+        closing(remote.watch("ASK {}").deltas()) as deltas,
+    ):
+        assert next(deltas).added
+    assert refused == [None]

@@ -19,6 +19,7 @@ from graphtide.serve.app import create_app
 from graphtide.serve.host import Host, ServerSettings
 from graphtide.serve.openapi import DESCRIPTION
 from graphtide.serve.server import serving
+from graphtide.serve.subscriptions.channels import CONNECTIONS
 
 SCHEMA = schemathesis.openapi.from_dict(DESCRIPTION)
 DOCUMENTED = {
@@ -30,12 +31,17 @@ SEED = 7
 
 
 @pytest.fixture(scope="module")
-def url():
+def server():
     graph = LiveGraph(limits=Limits(query_seconds=2, flush_seconds=5))
     graph.insert("<http://e/a>", "<http://e/p>", 1)
     host = Host(graph, settings=ServerSettings(body_seconds=2, subscriptions=50))
-    with serving(create_app(host), head_seconds=2) as server:
-        yield server.url
+    with serving(create_app(host), head_seconds=2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def url(server):
+    return server.url
 
 
 @SCHEMA.parametrize()
@@ -55,8 +61,9 @@ def test_requests_of_the_description(case, url):
     assert answer.status_code in known, (case.method, case.path, answer.text)
 
 
-def test_random_bytes_do_not_hang_and_memory_is_given_back(url):
+def test_random_bytes_do_not_hang_and_nothing_is_left_of_them(server):
     """Heads and bodies that are cut off, mixed up and slow; afterwards no connection is left."""
+    url = server.url
     chance, place = random.Random(SEED), urlsplit(url)
     head = b"HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/"
     quads = (
@@ -84,6 +91,11 @@ def test_random_bytes_do_not_hang_and_memory_is_given_back(url):
     began = time.monotonic()
     assert httpx.get(f"{url}/healthz", timeout=10).text == "ok\n"
     assert time.monotonic() - began < 5
+    state = server.server.server_state  # of uvicorn: what a connection or a request leaves is here
+    while state.connections or state.tasks:
+        assert time.monotonic() - began < 30
+        time.sleep(0.05)
+    assert not CONNECTIONS
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ def start(*words):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"},
     )
     for line in process.stderr:
         if found := re.search(r"http://\S+", line):
@@ -27,5 +27,9 @@ def start(*words):
 def ended(process):
     """The exit code of a command after Ctrl-C, and what it printed."""
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    try:
+        output, _ = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)  # it prints where each thread is
+        raise AssertionError(process.communicate()[1]) from None
     return process.returncode, output

@@ -95,8 +95,9 @@ def serve(
     from graphtide.serve import access
     from graphtide.serve.app import create_app
     from graphtide.serve.host import Host, ServerSettings
-    from graphtide.serve.server import listen, make_server
+    from graphtide.serve.server import listen, make_server, share_heap
 
+    share_heap()
     tokens = {} if token_file is None else access.read_tokens(token_file)
     access.check_address(host, tokens, no_auth=no_auth)
     bound = listen(host, port)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import signal
 import socket
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS: Final = 10
 """Seconds that requests have to finish when the server stops."""
+
+HEAP_OPTIONS: Final = {-8: 1, -1: 1 << 20, -3: 1 << 20}
+"""Of glibc's mallopt(3): M_ARENA_MAX, M_TRIM_THRESHOLD, M_MMAP_THRESHOLD."""
 
 MAX_HEAD: Final = 64 << 10
 MAX_SOCKET_MESSAGE: Final = 64 << 10
@@ -56,6 +61,8 @@ class GuardedProtocol(H11Protocol):
         """A client has disconnected."""
         if self._timer is not None:
             self._timer.cancel()
+        if self.client is not None and CONNECTIONS.get(self.client) is self.transport:
+            del CONNECTIONS[self.client]
         super().connection_lost(exc)
 
     def _is_idle(self) -> bool:
@@ -93,6 +100,20 @@ class GraphServer(uvicorn.Server):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def share_heap() -> bool:
+    """Let all threads of this process use one heap that gives back what is free; whether it does.
+
+    By default glibc and Arrow have a heap for each thread, and the thresholds of glibc grow: with
+    calls of the graph in several threads, more is free and not given back the longer a server
+    runs. To be called before there are threads; other C libraries have no such options.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallopt"):
+        return False
+    return all(library.mallopt(option, value) for option, value in HEAP_OPTIONS.items())
 
 
 def make_server(

@@ -33,6 +33,9 @@ CONNECTIONS: Final[WeakValueDictionary[tuple[str, int], asyncio.Transport]] = We
 SHORT: Final = 200
 """Characters of a term whose JSON is kept for the next time."""
 
+CACHED_TERMS: Final = 1 << 13
+"""Terms whose JSON is kept: a few megabytes, which measured values fill whatever the number."""
+
 HEARTBEAT: Final = b": heartbeat\n\n"
 
 
@@ -76,11 +79,12 @@ class Block:
 # --- encoding ---
 
 
-def _term_json(term: Term) -> str:
+def term_json(term: Term) -> str:
+    """A term as in SPARQL's JSON."""
     return (_short_json if len(str(term)) <= SHORT else _short_json.__wrapped__)(term)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=CACHED_TERMS)
 def _short_json(term: Term) -> str:
     """Terms come again and again; long ones are not kept."""
     return json.dumps(json_term(term), ensure_ascii=False)
@@ -98,7 +102,7 @@ class Encoder:
         found: list[str] = []
         for row, copies in rows:
             terms = (
-                f"{self._names[name]}:{_term_json(term)}"
+                f"{self._names[name]}:{term_json(term)}"
                 for name, term in row.items()
                 if term is not None
             )
