@@ -94,7 +94,7 @@ def relate(left: Term, right: Term, pattern: Term) -> Term:
         raise ExpressionError(f"no relation of these geometries: {error}") from error
 
 
-RELATIONS: Final[dict[str, tuple[Callable[..., Term], int]]] = {
+CALLS: Final[dict[str, tuple[Callable[..., Term], int]]] = {
     **{f"<{GEOF}{name}>": (_relation(word), 2) for name, word in _RELATIONS.items()},
     f"<{GEOF}relate>": (relate, 3),
 }
