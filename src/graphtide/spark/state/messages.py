@@ -100,7 +100,8 @@ MESSAGES: Final = pa.schema(_MESSAGES)
 `type` is the event type of PATTERN_EVENT and RULE_EVENT. `seq` is the position of an event in its
 transaction: 0 for what the transaction's changes caused, then one graph event after the other.
 `diff` is the multiplicity of DELTA and FACT, and how long an event has lasted at its time. `values`
-are terms in the order of the variables; `events` names the events of a FIRING; `state` holds TOKENS and describes a FILE.
+are terms in the order of the variables; `events` names the events of a FIRING; `state` holds TOKENS
+and describes a FILE.
 """
 
 AFTER_ALL: Final = 2**63 - 1
