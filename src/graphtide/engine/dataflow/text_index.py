@@ -79,7 +79,7 @@ class TextIndex:
         if len(self._vocabulary) != len(self._ids):
             self._vocabulary = sorted(self._ids)
         at = bisect_left(self._vocabulary, prefix)
-        found = [np.zeros(0, np.int32)]
+        found: list[Ints] = [np.zeros(0, np.int32)]
         while at < len(self._vocabulary) and self._vocabulary[at].startswith(prefix):
             found.append(self._with(self._vocabulary[at]))
             at += 1

@@ -80,7 +80,9 @@ class TextSearch:
 
     def node(self, fresh: Callable[[], Var]) -> alg.Node:
         """The search as an operator tree."""
-        each = [alg.Bgp((self.pattern(name),)) for name in self.properties or (fresh(),)]
+        each: list[alg.Node] = [
+            alg.Bgp((self.pattern(name),)) for name in self.properties or (fresh(),)
+        ]
         node: alg.Node = alg.Filter(self.condition, balanced(alg.Union, each))
         score = self.score
         if score is None and self.limit is not None:
