@@ -280,6 +280,28 @@ def test_other_forms_are_refused(pattern):
         gt.LiveGraph().watch(f"{HEAD} SELECT * {{ {pattern} }}")
 
 
+@pytest.mark.parametrize("text", ["CONSTRUCT WHERE {}", "DELETE WHERE {}"])
+def test_short_forms_are_refused(text):
+    graph = gt.LiveGraph()
+    run = graph.update if text.startswith("DELETE") else graph.query
+    with pytest.raises(QueryError, match="text:query"):
+        run(HEAD + text.replace("{}", '{ ?s text:query "a" }'))
+
+
+def test_inside_of_other_clauses():
+    graph = gt.LiveGraph()
+    query = f"""{HEAD} SELECT ?s ?l {{ ?s :is :doc OPTIONAL {{ (?s ?x ?l) text:query (:name "a") }}
+        FILTER NOT EXISTS {{ ?s text:query (:name "b") }} }}"""
+    watch = graph.watch(query)
+    for name, text in (("1", "a"), ("2", "a b"), ("3", "c")):
+        graph.insert(f"<http://e/{name}>", "<http://e/is>", "<http://e/doc>")
+        graph.insert(f"<http://e/{name}>", "<http://e/name>", f'"{text}"')
+    rows = sorted(tuple(row.values()) for row in watch.table(terms=True).to_pylist())
+    assert rows == [("<http://e/1>", '"a"'), ("<http://e/3>", None)]
+    graph.delete("<http://e/2>", "<http://e/name>", '"a b"')
+    assert watch.count() == 3
+
+
 def test_as_data_it_is_a_predicate_like_others():
     graph = gt.LiveGraph()
     assert graph.update(f"{HEAD} INSERT DATA {{ :a text:query 'word' }}") == 1

@@ -61,6 +61,7 @@ def test_a_byte_order_mark_is_no_part_of_a_query():
         "bif:contains",
     ],
 )
-def test_property_functions_of_others_are_plain_predicates_and_that_is_said(iri):
+@pytest.mark.parametrize("path", ["<{}>", "(<{}>)", "^<{}>", "<ex:p>/<{}>*"])
+def test_property_functions_of_others_are_plain_predicates_and_that_is_said(iri, path):
     with pytest.warns(UserWarning, match="property function elsewhere"):
-        assert gt.LiveGraph().watch(f"SELECT * {{ ?x <{iri}> 'word' }}").count() == 0
+        assert gt.LiveGraph().watch(f"SELECT * {{ ?x {path.format(iri)} ?y }}").count() == 0

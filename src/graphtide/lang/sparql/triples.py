@@ -17,6 +17,7 @@ from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.nodes import Bgp, Filter, Node, TriplePattern
 from graphtide.algebra.paths import Link, PathExpression
 from graphtide.algebra.rewrite import conjunction
+from graphtide.algebra.traverse import walk
 from graphtide.algebra.triple_terms import match_parts
 from graphtide.errors import ExpressionError
 from graphtide.lang.sparql.graphs import join
@@ -26,7 +27,7 @@ from graphtide.lang.sparql.text_search import PROPERTY_FUNCTIONS, TEXT_QUERY, te
 from graphtide.rdf.terms import Term, TripleTerm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 _FIRST = NamedNode(RDF + "first")
 _REST = NamedNode(RDF + "rest")
@@ -90,7 +91,7 @@ class TriplesParser:
             pattern = reduce(join, block.paths, pattern)
         return Filter(conjunction(block.conditions), pattern) if block.conditions else pattern
 
-    def as_pattern(self, template: Iterable[TriplePattern]) -> Node:
+    def as_pattern(self, template: Sequence[TriplePattern]) -> Node:
         """A template as a pattern, in which blank nodes are variables."""
         variables: dict[BlankNode, Var] = {}
 
@@ -103,6 +104,9 @@ class TriplesParser:
                 variables[term] = self.fresh()
             return variables[term]
 
+        if any(triple.predicate == TEXT_QUERY for triple in template):
+            hint = "write the template and WHERE apart"
+            self.tokens.fail("text:query cannot be part of a template that is a pattern", hint=hint)
         outer, self._block = self._block, TriplesBlock()
         self._block.triples += (
             replace(t, subject=part(t.subject), object=part(t.object)) for t in template
@@ -282,11 +286,13 @@ class TriplesParser:
             self.tokens.fail(f"expected a predicate, found {self.tokens.token}")
         bracketed = self.tokens.at("(")
         path = self.paths.path()
-        if isinstance(path, Link) and not bracketed:
-            if path.iri != TEXT_QUERY and path.iri.value.startswith(PROPERTY_FUNCTIONS):
-                warn(f"{path.iri} is a property function elsewhere: {_PLAIN}", stacklevel=2)
-            return path.iri
-        return path
+        alone = isinstance(path, Link) and not bracketed
+        for link in walk(path):
+            if isinstance(link, Link) and link.iri.value.startswith(PROPERTY_FUNCTIONS):
+                if alone and link.iri == TEXT_QUERY:
+                    continue
+                warn(f"{link.iri} is a property function elsewhere: {_PLAIN}", stacklevel=2)
+        return path.iri if isinstance(path, Link) and alone else path
 
     def _node(self) -> Var | Term:
         match self.tokens.token.kind:
