@@ -1,4 +1,4 @@
-"""GeoSPARQL's relations: rectangles by comparing their sides, and cases of the standard by hand."""
+"""GeoSPARQL's functions: rectangles by their sides and unit squares, and other cases by hand."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ def wkt(text: str) -> Literal:
     return Literal(text, datatype=NamedNode(geo.WKT))
 
 
-def holds(name: str, *terms) -> bool:
+def value(name: str, *terms):
     call = Call(f"<{geo.GEOF}{name}>", (A, B, C)[: len(terms)])
-    return effective_boolean(evaluate(call, dict(zip((A, B, C), terms, strict=False))))
+    return evaluate(call, dict(zip((A, B, C), terms, strict=False)))
+
+
+def holds(name: str, *terms) -> bool:
+    return effective_boolean(value(name, *terms))
 
 
 def box(sides) -> Literal:
@@ -85,6 +89,95 @@ def test_rectangles():
 )
 def test_other_geometries(name, left, right, wanted):
     assert holds(name, wkt(left), wkt(right)) is wanted
+
+
+def cells(sides) -> set:
+    """The unit squares of a rectangle."""
+    x1, y1, x2, y2 = sides
+    return {(x, y) for x in range(x1, x2) for y in range(y1, y2)}
+
+
+def covered(geometry) -> set:
+    """The unit squares that a geometry covers, by their centres."""
+    inside = set()
+    for x in range(7):
+        for y in range(7):
+            if holds("sfIntersects", wkt(f"POINT({x}.5 {y}.5)"), geometry):
+                inside.add((x, y))
+    return inside
+
+
+def test_sets_of_points_of_rectangles():
+    random = Random(7)
+    for _ in range(60):
+        sides = []
+        for _ in range(2):
+            x, y = random.randint(0, 3), random.randint(0, 3)
+            sides.append((x, y, x + random.randint(1, 3), y + random.randint(1, 3)))
+        one, other = map(cells, sides)
+        a, b = map(box, sides)
+        assert covered(value("union", a, b)) == one | other
+        assert covered(value("intersection", a, b)) == one & other
+        assert covered(value("difference", a, b)) == one - other
+        assert covered(value("symDifference", a, b)) == one ^ other
+        whole = tuple(f(s[i] for s in sides) for i, f in enumerate((min, min, max, max)))
+        assert covered(value("envelope", value("union", a, b))) == cells(whole)
+        gaps = [
+            max(0, sides[0][i] - sides[1][i + 2], sides[1][i] - sides[0][i + 2]) for i in (0, 1)
+        ]
+        found = value("distance", a, b, NamedNode(f"{geo.UNITS}degree"))
+        assert float(found.value) == pytest.approx((gaps[0] ** 2 + gaps[1] ** 2) ** 0.5)
+
+
+EPSG = "<http://www.opengis.net/def/crs/EPSG/0/3857>"
+HULL = "POLYGON ((0 0, 1 1, 1 0, 0 0))"
+BOX = f"{EPSG} POLYGON ((0.1 0, 1 0, 1 2, 0.1 2, 0.1 0))"
+METRE, DEGREE = (NamedNode(geo.UNITS + unit) for unit in ("metre", "degree"))
+
+
+@pytest.mark.parametrize(
+    ("name", "terms", "wanted"),
+    [
+        ("boundary", (wkt("LINESTRING(0 0, 1 1)"),), "MULTIPOINT ((0 0), (1 1))"),
+        ("convexHull", (wkt("MULTIPOINT(0 0, 1 1, 0.5 0.2, 1 0)"),), HULL),
+        ("envelope", (wkt(f"{EPSG} LINESTRING(0.1 0, 1 2)"),), BOX),
+        ("distance", (wkt(f"{EPSG} POINT(0 0)"), wkt(f"{EPSG} POINT(3 4)"), METRE), "5"),
+        ("getSRID", (wkt("POINT(0 0)"),), geo.CRS84),
+        ("getSRID", (wkt(f"{EPSG} POINT(0 0)"),), EPSG[1:-1]),
+        ("dimension", (wkt("LINESTRING(0 0, 1 1)"),), "1"),
+        ("isEmpty", (wkt("POLYGON EMPTY"),), "true"),
+        ("isSimple", (wkt("LINESTRING(0 0, 2 2, 0 2, 2 0)"),), "false"),
+        ("intersection", (wkt("POINT(0 0)"), wkt("POINT(1 1)")), "POINT EMPTY"),
+    ],
+)  # fmt: skip
+def test_geometries_that_are_made_and_measured(name, terms, wanted):
+    assert value(name, *terms).value == wanted
+
+
+def test_a_buffer_is_between_two_circles():
+    round_ = value("buffer", wkt("POINT(0 0)"), Literal(2), DEGREE)
+    for distance, inside in ((1.98, True), (2.01, False)):
+        assert (
+            holds("sfIntersects", wkt(f"POINT({distance / 2**0.5} {distance / 2**0.5})"), round_)
+            is inside
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "terms"),
+    [
+        ("distance", (wkt("POINT(0 0)"), wkt("POINT(1 1)"), METRE)),
+        ("distance", (wkt(f"{EPSG} POINT(0 0)"), wkt(f"{EPSG} POINT(1 1)"), DEGREE)),
+        ("distance", (wkt("POINT(0 0)"), wkt(""), DEGREE)),
+        ("distance", (wkt("POINT(0 0)"), wkt(f"{EPSG} POINT(1 1)"), DEGREE)),
+        ("buffer", (wkt("POINT(0 0)"), Literal("wide"), DEGREE)),
+        ("boundary", (wkt("GEOMETRYCOLLECTION(POINT(1 1))"),)),
+        ("union", (wkt("POINT(0 0)"), NamedNode("a:a"))),
+    ],
+)
+def test_what_has_no_value(name, terms):
+    with pytest.raises(ExpressionError):
+        value(name, *terms)
 
 
 def test_relate_by_pattern():

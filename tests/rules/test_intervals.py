@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.allen import related, relations
 
 import graphtide as gt
-from graphtide.errors import UnsupportedError
 from graphtide.lang.tide.format import format_program
-from graphtide.spark.partition.program import program_spec
 
 LONGEST = 6
 HEAD = """PREFIX : <http://example.org/>
@@ -86,9 +83,6 @@ def test_a_pattern_without_interval_is_an_instant():
 def test_what_is_refused_and_how_it_is_written():
     (error,) = gt.Program.check(HEAD + "PATTERN P(?x) AS A(?x) -> B(?x) INTERVAL").errors
     assert "INTERVAL is for a pattern that is over in some time" in error.message
-    program = gt.Program.parse(HEAD + TRIP + "RULE R ON Trip(?x) THEN CALL tell(?x)")
-    with pytest.raises(UnsupportedError, match="do not run on Spark"):
-        program_spec(program, 2, 1000).check()
     assert TRIP in format_program(
         HEAD + TRIP.lower().replace("trip(", "Trip(").replace("a(", "A(").replace("b(", "B(")
     )

@@ -16,7 +16,7 @@ from graphtide.algebra.variables import PARTS_OF_TRIPLES
 from graphtide.errors import UnsupportedError
 from graphtide.functions import arithmetic, comparison, datetimes, logic, strings, templates, terms
 from graphtide.functions.casts import CASTS
-from graphtide.functions.extensions import geo, mathematics
+from graphtide.functions.extensions import geo, mathematics, text
 from graphtide.functions.user import USER_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -133,8 +133,11 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
         for name in ("MD5", "SHA1", "SHA256", "SHA384", "SHA512")
     },
     **{f"<{target}>": Function(cast, 1, 1) for target, cast in CASTS.items()},
-    **{name: Function(apply, arity, arity) for name, (apply, arity) in mathematics.CALLS.items()},
-    **{name: Function(apply, arity, arity) for name, (apply, arity) in geo.RELATIONS.items()},
+    **{
+        name: Function(apply, arity, arity)
+        for calls in (mathematics.CALLS, geo.CALLS, text.CALLS)
+        for name, (apply, arity) in calls.items()
+    },
 }
 """Every operator and function that an expression can call, by the name it has in a `Call`; besides
 these, the functions of the user."""
@@ -175,7 +178,7 @@ def check_call(name: str, n_args: int) -> None:
     """
     if name in VOLATILE:
         raise UnsupportedError(f"{name} cannot be maintained: {VOLATILE[name]}")
-    if name in geo.RELATIONS and not geo.is_available():
+    if name in geo.CALLS and not geo.is_available():
         raise UnsupportedError(
             f"the function {name} needs shapely, which is not installed",
             hint="pip install graphtide[geo]",

@@ -137,8 +137,8 @@ class TermDictionary:
     """
 
     __slots__ = (
-        "_base", "_buffer", "_flushing", "_hidden", "_pins", "_ready", "_stored", "_taken",
-        "_terms", "generation", "grown", "holders", "known", "lock", "reuses",
+        "__weakref__", "_base", "_buffer", "_flushing", "_hidden", "_pins", "_ready", "_stored",
+        "_taken", "_terms", "generation", "grown", "holders", "known", "lock", "reuses",
     )  # fmt: skip
 
     def __init__(self) -> None:

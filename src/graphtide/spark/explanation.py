@@ -210,7 +210,7 @@ def _patterns(spec: ProgramSpec) -> Iterator[str]:
 def _rules(spec: ProgramSpec) -> Iterator[str]:
     for rule, key in zip(spec.rules, spec.rule_keys, strict=True):
         where = _key_text(key, "no variable is in all of its conditions", spec.partitions)
-        longest = max(retention(rule, spec.types).values(), default=None)
+        longest = max(retention(rule, spec.types, spec.longest).values(), default=None)
         retained = (
             "no event is retained" if longest is None else f"events are retained for {longest:g}"
         )

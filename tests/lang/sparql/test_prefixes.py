@@ -1,4 +1,4 @@
-"""Well-known prefixes, byte order marks, and text:query."""
+"""Well-known prefixes, byte order marks, and predicates that other stores compute."""
 
 from __future__ import annotations
 
@@ -53,7 +53,15 @@ def test_a_byte_order_mark_is_no_part_of_a_query():
     assert gt.LiveGraph().watch("\ufeffSELECT * { ?s ?p ?o }").count() == 0
 
 
-def test_there_is_no_text_index():
-    query = "SELECT * { ?x <http://jena.apache.org/text#query> 'word' }"
-    with pytest.warns(UserWarning, match="no text index"):
-        gt.LiveGraph().watch(query)
+@pytest.mark.parametrize(
+    "iri",
+    [
+        "http://jena.apache.org/text#search",
+        "http://jena.apache.org/ARQ/property#splitIRI",
+        "bif:contains",
+    ],
+)
+@pytest.mark.parametrize("path", ["<{}>", "(<{}>)", "^<{}>", "<ex:p>/<{}>*"])
+def test_property_functions_of_others_are_plain_predicates_and_that_is_said(iri, path):
+    with pytest.warns(UserWarning, match="property function elsewhere"):
+        assert gt.LiveGraph().watch(f"SELECT * {{ ?x {path.format(iri)} ?y }}").count() == 0

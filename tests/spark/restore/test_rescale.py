@@ -152,6 +152,26 @@ def test_patterns(shape, monkeypatch):
     assert fired_on_partitions(running) == fired(alone)
 
 
+@pytest.mark.parametrize(
+    "rule",
+    ["EVENT b = B(?x, ?z) DURING t", "NO EVENT s = Trip(?x, ?z) AFTER[1,6] t"],
+)
+@pytest.mark.slow
+def test_complex_events_that_last(rule, monkeypatch):
+    rng = Random(rule)
+    monkeypatch.setattr(cache, "SMALL_LOG", 0)
+    rows, last = random_rows(rng, 60)
+    text = (
+        f"{PREFIX}{EVENTS}PATTERN Trip(?x, ?y) AS (A(?x, ?y) -> B(?x, _)) WITHIN 9 INTERVAL\n"
+        f"RULE R0 WHEN EVENT t = Trip(?x, ?y) {rule} THEN CALL f(?x)"
+    )
+    alone = program_in_process(text, rows, last + 20)
+    running = run_program(text, [*rows, watermark(last + 20)], rng)
+    assert fired_on_partitions(running) == fired(alone) and alone.firings()
+    starts = Counter(tuple(begin for begin, _ in f.events.values()) for f in alone.firings())
+    assert Counter(each[-1] for each in running.firings) == starts
+
+
 @pytest.mark.parametrize("shape", quick_sample(RULES, 5))
 @pytest.mark.slow
 def test_rules(shape, monkeypatch):

@@ -10,7 +10,7 @@ from graphtide.lang.tide.program import Program
 from graphtide.spark.driver.actions import ActionRunner, read_firings
 from graphtide.spark.driver.feedback import FeedbackLog
 from graphtide.spark.files import Location
-from graphtide.spark.partition.program import event_time
+from graphtide.spark.partition.program import event_span
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
 from graphtide.testing.partitions import PartitionRun
 
@@ -43,10 +43,12 @@ class ProgramRun:
             for row in of_kind(messages, MessageKind.EVENT, self.spec.types[type_]).to_pylist():
                 self.events.append((name, row["time"], tuple(row["values"])))
         for row in of_kind(messages, MessageKind.FIRING).to_pylist():
-            ends = tuple(map(event_time, row["events"]))
+            spans = [event_span(each) for each in row["events"]]
+            ends = tuple(each.end for each in spans)
+            starts = tuple(each.start for each in spans)
             tx = None if row["tx"] == AFTER_ALL else row["tx"]
             name = self.spec.rules[row["id"]].name
-            self.firings.append((name, row["time"], tx, tuple(row["values"]), ends))
+            self.firings.append((name, row["time"], tx, tuple(row["values"]), ends, starts))
 
     def attempt(self, tasks):
         """A micro-batch that fails at its very end: caches have changed, the logs have not."""
@@ -140,7 +142,7 @@ def fired(running):
 
 def fired_on_partitions(running):
     found = Counter()
-    for rule, time, _, values, ends in running.firings:
+    for rule, time, _, values, ends, _ in running.firings:
         found[rule, time, values, ends] += 1
     return found
 

@@ -16,6 +16,7 @@ from spark.stages.program_runs import (
     iri,
     on_partitions,
     watermark,
+    with_actions,
 )
 from spark.stages.random_programs import EVENTS, PATTERNS, found_in, random_rows
 from support.sampling import quick_sample
@@ -146,3 +147,50 @@ def test_parameters_computed_on_partitions(partitions, monkeypatch):
     running = on_partitions(text, [*rows, watermark(last + 9)], partitions, rng)
     assert Counter(running.events) == found_in(alone, 1)
     assert fired_on_partitions(running) == fired(alone)
+
+
+LASTING = {
+    "during": "WHEN EVENT t = Trip(?x, ?y) EVENT b = B(?x, ?z) DURING t",
+    "starts": "WHEN EVENT a = A(?x, ?z) STARTS t EVENT t = Trip(?x, ?y)",
+    "two": "WHEN EVENT t = Trip(?x, ?y) EVENT s = Trip(?y, ?z) OVERLAPS t",
+    "after": "WHEN EVENT t = Trip(?x, ?y) EVENT s = Trip(?x, ?z) AFTER[0,4] t",
+    "none during": "WHEN EVENT t = Trip(?x, ?y) NO EVENT b = B(?x, ?z) DURING t",
+    "none after": "WHEN EVENT t = Trip(?x, ?y) NO EVENT s = Trip(?x, ?z) AFTER[1,6] t",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", LASTING)
+def test_complex_events_that_last_on_partitions(shape, monkeypatch):
+    rng = Random(shape)
+    monkeypatch.setattr(cache, "SMALL_LOG", rng.choice((0, 5)))
+    pattern = "PATTERN Trip(?x, ?y) AS (A(?x, ?y) -> B(?x, _)) WITHIN 9 INTERVAL"
+    text = f"{PREFIX}{EVENTS}{pattern}\nRULE R {LASTING[shape]} THEN CALL f(?x)"
+    seen = 0
+    for _ in range(3):
+        rows, last = random_rows(rng, 50)
+        end = last + rng.choice((0, 3, 30))
+        alone = in_process(text, rows, end)
+        running = on_partitions(text, [*rows, watermark(end)], rng.choice((1, 2, 4)), rng)
+        assert fired_on_partitions(running) == fired(alone)
+        starts = Counter(tuple(begin for begin, _ in f.events.values()) for f in alone.firings())
+        assert Counter(each[-1] for each in running.firings) == starts
+        seen += any(begin < end for f in alone.firings() for begin, end in f.events.values())
+    assert seen
+
+
+def test_the_start_of_a_complex_event_in_actions_on_partitions(tmp_path):
+    text = f"""{PREFIX}{EVENTS}
+    PATTERN Trip(?x) AS (A(?x, _) -> B(?x, _)) WITHIN 9 INTERVAL
+    RULE R WHEN EVENT t = Trip(?x) THEN CALL f(STARTOF(t), TIMEOF(t)) ; RETRACT t
+    RULE S WHEN EVENT t = Trip(?x) EVENT c = C(?x) AFTER[0,9] t THEN CALL g(?x)"""
+    told = []
+    batches = [
+        event(3, 0, (iri("u"), iri("a"), iri("v"))),
+        event(8, 1, (iri("u"), iri("b"), iri("v"))),
+        event(12, 2, (iri("u"), iri("a"), iri("v")), (iri("u"), iri("b"), iri("v"))),
+        [watermark(40)],
+    ]
+    functions = {"f": lambda *times: told.append([t.value for t in times]), "g": told.append}
+    with_actions(text, batches, 2, tmp_path, functions, quiet=True)
+    assert told == [["3", "8"]]

@@ -183,6 +183,7 @@ WELL_KNOWN_PREFIXES = {
     "dcterms": "http://purl.org/dc/terms/",
     "foaf": "http://xmlns.com/foaf/0.1/",
     "geo": "http://www.opengis.net/ont/geosparql#",
+    "geof": "http://www.opengis.net/def/function/geosparql/",
     "owl": "http://www.w3.org/2002/07/owl#",
     "prov": "http://www.w3.org/ns/prov#",
     "qudt": "http://qudt.org/schema/qudt/",
@@ -193,6 +194,8 @@ WELL_KNOWN_PREFIXES = {
     "skos": "http://www.w3.org/2004/02/skos/core#",
     "sosa": "http://www.w3.org/ns/sosa/",
     "ssn": "http://www.w3.org/ns/ssn/",
+    "text": "http://jena.apache.org/text#",
+    "uom": "http://www.opengis.net/def/uom/OGC/1.0/",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
 

@@ -21,9 +21,8 @@ from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract,
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.actions import ActionRow, takes_graph, takes_id
 from graphtide.rules.running.parts import check_functions
-from graphtide.rules.temporal import Span
 from graphtide.spark.output import FIRINGS
-from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_term, event_time
+from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_span, event_term
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
 
 if TYPE_CHECKING:
@@ -152,8 +151,7 @@ class FiredRule:
     def row(self, terms: TermDictionary) -> dict[Var, Term]:
         """The values by variable."""
         row = {Var(n): terms.decode(terms.encode(text)) for n, text in self.values.items()}
-        times = {name: event_time(event) for name, event in self.events.items()}
-        spans = {name: Span(time, time) for name, time in times.items()}
+        spans = {name: event_span(event) for name, event in self.events.items()}
         return ActionRow(self.rule).completed(row, spans, self.time)
 
     def words(self) -> str:
@@ -174,9 +172,15 @@ def _rank(line: dict[str, Any], spec: ProgramSpec) -> tuple[object, ...]:
     """What firings are sorted by."""
     rule = line["id"]
     values = tuple(text or "" for text in line["values"])
-    ends = tuple(event_time(name) for name in line["events"])
+    spans = [event_span(name) for name in line["events"]]
     stamps = line["time"], line["tx"], line["seq"]
-    return *stamps, -spec.rules[rule].priority, rule, values, ends
+    return (
+        *stamps,
+        -spec.rules[rule].priority,
+        rule,
+        values,
+        [(each.end, each.start) for each in spans],
+    )
 
 
 def _fired(line: dict[str, Any], spec: ProgramSpec, seen: Counter[tuple[object, ...]]) -> FiredRule:
@@ -204,7 +208,7 @@ def firings_table(fired: list[FiredRule]) -> pa.Table:
             "rule": each.rule.name,
             "id": each.id,
             "values": list(each.values.items()),
-            "events": [(name, event_time(event)) for name, event in each.events.items()],
+            "events": [(name, event_span(event).end) for name, event in each.events.items()],
         }
         for each in fired
     ]

@@ -22,10 +22,12 @@ from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.pattern_facts import walk
 from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.measure import lifetime
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.compile import Compiler, events_in_use
 from graphtide.rules.matching.matcher import make_plan
 from graphtide.rules.model import EventType, Rule
+from graphtide.rules.temporal import Span
 from graphtide.spark.partition.grids import EventKey, body_of, pattern_key, rule_key
 
 if TYPE_CHECKING:
@@ -271,6 +273,18 @@ class ProgramSpec:
         )
 
     @cached_property
+    def longest(self) -> int:
+        """How long a complex event may last: 0 unless a pattern is an INTERVAL."""
+        indices = {name: index for index, name in enumerate(self.named)}
+        terms = TermDictionary()
+        lasting = (
+            lifetime(compile_pattern(each, indices, terms.encode, self.tick_ms, terms)).ticks
+            for each in self.source.patterns
+            if each.interval
+        )
+        return int(max(lasting, default=0))
+
+    @cached_property
     def fingerprint(self) -> str:
         """What the state of partitions depends on, apart from the queries."""
         program = self.source
@@ -291,13 +305,6 @@ class ProgramSpec:
     def check(self) -> None:
         """Raise what cannot run on partitions."""
         _ = self.internal_queries, self.rule_keys, self.pattern_keys
-        for pattern in self.source.patterns:
-            if pattern.interval:
-                raise UnsupportedError(
-                    f"the pattern {pattern.name} is an INTERVAL: events with a duration do not run "
-                    "on Spark",
-                    hint="run the program in one process, or leave INTERVAL out",
-                )
         for rule, declared in zip(self.rules, self.source.rules, strict=True):
             types = {condition.name: condition.type for condition in rule.positive}
             for action in declared.actions:
@@ -353,18 +360,27 @@ def _column(variable: Var, parts: tuple[SelectQuery, SelectQuery]) -> tuple[bool
 # --- names of events ---
 
 
-def event_name(time: int, tx: int, seq: int, own: tuple[int, Sequence[str | None]] | None) -> str:
+def event_times(start: int, end: int) -> str:
+    """When an event was, as its name begins.
+
+    >>> event_times(17, 17), event_times(12, 17)
+    ('17', '17~12')
+    """
+    return f"{end}" if start == end else f"{end}~{start}"
+
+
+def event_name(times: str, tx: int, seq: int, own: tuple[int, Sequence[str | None]] | None) -> str:
     """The name of an event, by which RETRACT finds it in every partition.
 
     A graph event has one name, whatever it matches. Any other event has a name of its own: `own` is
     its type and values.
 
-    >>> event_name(17, 3, 1, None)
+    >>> event_name("17", 3, 1, None)
     '17/3/1'
-    >>> event_name(17, 3, 0, (2, ["<ex:a>"]))
-    '17/3/0/2-d957795fdb9a6514'
+    >>> event_name("17~12", 3, 0, (2, ["<ex:a>"]))
+    '17~12/3/0/2-d957795fdb9a6514'
     """
-    name = f"{time}/{tx}/{seq}"
+    name = f"{times}/{tx}/{seq}"
     if own is None:
         return name
     type_, values = own
@@ -372,13 +388,14 @@ def event_name(time: int, tx: int, seq: int, own: tuple[int, Sequence[str | None
     return f"{name}/{type_}-{sha256(text.encode()).hexdigest()[:16]}"
 
 
-def event_time(name: str) -> int:
-    """When an event was.
+def event_span(name: str) -> Span:
+    """When an event began and ended.
 
-    >>> event_time("17/3/1")
-    17
+    >>> event_span("17/3/1"), event_span("17~12")
+    (Span(start=17, end=17), Span(start=12, end=17))
     """
-    return int(name.partition("/")[0])
+    end, _, start = name.partition("/")[0].partition("~")
+    return Span(int(start or end), int(end))
 
 
 def event_term(name: str) -> str:

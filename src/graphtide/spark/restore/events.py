@@ -158,6 +158,9 @@ def _in_general(detectors: Sequence[AnyDetector], saved: Sequence[Saved]) -> Sav
 
 _ROW = "row"
 
+_COPY = 1 << 42
+"""More ticks than an event lasts."""
+
 
 def split_rules(spec: program.ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLog]:
     """What each partition gets from the rules of an old partition: facts, and young events."""
@@ -199,7 +202,8 @@ def merge_rules(
     keyed = rows.append_column("text", _texts(rows)).append_column("own", own)
     keyed = distinct_rows(keyed, ["id", "type", "time", "tx", "seq", "diff", "text", "own"])
     rows = keyed.select(msg.MESSAGES.names)
-    merged = msg.replaced(rows, "diff", np.where(_facts(rows), rows["diff"].to_numpy(), 0))
+    diff = rows["diff"].to_numpy()
+    merged = msg.replaced(rows, "diff", np.where(_facts(rows), diff, diff % _COPY))
     if spec.feeds_back:
         # Transactions of actions come after others of their time that were complete before.
         at = np.argsort(merged["time"].to_numpy(), kind="stable")
@@ -236,8 +240,10 @@ def _texts(rows: pa.Table) -> Any:  # noqa: ANN401 - an array of Arrow's
 
 
 def _with_copies(rows: pa.Table) -> pa.Table:
-    """Messages; the `diff` of an event is how many equal ones came before it."""
-    names = ("id", "type", "time", "tx", "seq")
+    """Messages; the `diff` of an event also has how many equal ones came before it."""
+    names = ("id", "type", "time", "tx", "seq", "diff")
     texts = msg.TextIds().encode_column(_texts(rows))
     copies = occurrences(np.column_stack([*(rows[name].to_numpy() for name in names), texts]))
-    return msg.replaced(rows, "diff", np.where(_facts(rows), rows["diff"].to_numpy(), copies))
+    return msg.replaced(
+        rows, "diff", rows["diff"].to_numpy() + np.where(_facts(rows), 0, _COPY * copies)
+    )

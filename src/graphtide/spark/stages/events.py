@@ -74,6 +74,7 @@ def in_order(messages: pa.Table) -> pa.Table:
         "id": messages["id"],
         "type": messages["type"],
         "text": pc.binary_join(texts, "\0"),
+        "begin": -messages["diff"].to_numpy(),
     }
     keys: Any = [(name, "ascending") for name in columns]
     return messages.take(pc.sort_indices(pa.table(columns), sort_keys=keys))

@@ -59,6 +59,7 @@ class PatternsPartition:
             )
             for pattern in spec.source.patterns
         ]
+        self._intervals = [pattern.interval for pattern in spec.source.patterns]
         self.log_rows = 0
         self.live_rows = 0
 
@@ -136,8 +137,9 @@ class PatternsPartition:
         txs = np.where(over, msg.AFTER_ALL, rows["tx"].to_numpy()[at])
         seqs = np.where(over, 0, rows["seq"].to_numpy()[at])
         values = found.values.astype(np.int32)
+        lasting = found.time - found.start if self._intervals[pattern] else None
         return msg.event_messages(
-            self._types[pattern], (found.time, txs, seqs), values, self._terms
+            self._types[pattern], (found.time, txs, seqs), values, self._terms, lasting
         )
 
     def _passed(self, pattern: int, passed: list[PatternMatch]) -> pa.Table:
@@ -149,7 +151,9 @@ class PatternsPartition:
             np.full(len(passed), msg.AFTER_ALL, np.int64),
             np.zeros(len(passed), np.int64),
         )
-        return msg.event_messages(self._types[pattern], stamps, values, self._terms)
+        starts = np.array([each.start for each in passed], np.int64)
+        lasting = times - starts if self._intervals[pattern] else None
+        return msg.event_messages(self._types[pattern], stamps, values, self._terms, lasting)
 
     @property
     def retained(self) -> int:

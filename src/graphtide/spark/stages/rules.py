@@ -13,7 +13,7 @@ from graphtide.engine.results import TransactionTimes
 from graphtide.kernel.batch import DIFF, TX, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.rules.expiry import closed, distances_of, retentions
+from graphtide.rules.expiry import closed, distances_of, end_distances, retentions
 from graphtide.rules.kernel.layout import END, ORDER, SINCE
 from graphtide.rules.kernel.layout import START as BEGIN
 from graphtide.rules.matching.matcher import Matcher
@@ -148,9 +148,9 @@ class PartitionRule:
             shared = [v for v in rule.facts.variables if v in bound]
             alone = [v for v in rule.facts.variables if v not in bound]
             facts = FactMemory(cast("Query", self._feed), [*shared, *alone], len(shared))
-        self._matcher = Matcher(rule, facts, terms, spec.types)
+        self._matcher = Matcher(rule, facts, terms, spec.types, spec.longest)
         self.variables = [v.name for v in self._matcher.shape.variables]
-        self._retention = retention(rule, spec.types)
+        self._retention = retention(rule, spec.types, spec.longest)
         self._complex = [spec.types[type_] for type_ in spec.complex.values()]
         self._retracted = spec.types.get(program.RETRACTED, -1)
         self._names: dict[int, str] = {}
@@ -222,7 +222,8 @@ class PartitionRule:
             hits[type_] = np.column_stack([events[mine], ids]).astype(np.int32)
         times = rows["time"].to_numpy()[firsts]
         columns = np.empty((len(firsts), 4), np.int64)
-        columns[:, BEGIN] = columns[:, END] = times
+        columns[:, END] = times
+        columns[:, BEGIN] = times - rows["diff"].to_numpy()[firsts]
         columns[:, ORDER] = np.arange(self._order, self._order + len(firsts))
         columns[:, SINCE] = self._transactions
         if self._retracted >= 0:
@@ -239,11 +240,12 @@ class PartitionRule:
         lines: Any = rows.to_pylist()
         for at, line in enumerate(lines):
             more = (int(types[at]), line["values"]) if own[at] else None
-            name = program.event_name(line["time"], line["tx"], line["seq"], more)
+            times = program.event_times(line["time"] - line["diff"], line["time"])
+            name = program.event_name(times, line["tx"], line["seq"], more)
             self._names[self._order + at] = name
         while self._names:
             oldest = next(iter(self._names))
-            if program.event_time(self._names[oldest]) + longest >= self._clock:
+            if program.event_span(self._names[oldest]).end + longest >= self._clock:
                 break
             del self._names[oldest]
 
@@ -253,10 +255,11 @@ class PartitionRule:
         order = np.argsort(self.variables, kind="stable")
         ids = found.rows[:, 1:][:, order]
         texts = self._terms.decode_column(np.ascontiguousarray(ids).reshape(-1))
-        ends = found.spans[:, 1 : 2 * positive : 2]
+        spans = found.spans[:, : 2 * positive].reshape(len(found), positive, 2)
         orders = found.spans[:, 2 * positive :: 2]
         values = np.array(texts.to_pylist(), object).reshape(len(found), variables)
-        events_of = ends.astype(str).astype(object)
+        times = [program.event_times(*span) for span in spans.reshape(-1, 2).tolist()]
+        events_of = np.array(times, object).reshape(len(found), positive)
         if self._retracted >= 0:
             names = [self._names.get(order, "") for order in orders.reshape(-1).tolist()]
             events_of = np.array(names, object).reshape(events_of.shape)
@@ -314,7 +317,7 @@ def latest_inserts(rows: pa.Table, width: int) -> NDArray[np.bool_]:
     return np.asarray(found & (rows["diff"].to_numpy() > 0))
 
 
-def retention(rule: Rule, types: Mapping[EventType, int]) -> dict[int, float]:
+def retention(rule: Rule, types: Mapping[EventType, int], lasting: int = 0) -> dict[int, float]:
     """By event type, for how many ticks its events are needed to rebuild the state of a rule.
 
     That is as long as the rule retains them, and longer where events must not happen: a match that
@@ -322,14 +325,18 @@ def retention(rule: Rule, types: Mapping[EventType, int]) -> dict[int, float]:
     are never needed are missing.
     """
     names = [condition.name for condition in rule.events]
-    ticks = {each.event: each.ticks for each in retentions(names, rule.test)}
-    positive = {c.name: max(_known(ticks[c.name]), _waits(rule, c.name)) for c in rule.positive}
+    ticks = {each.event: each.ticks for each in retentions(names, rule.test, lasting)}
+    positive = {
+        c.name: max(_known(ticks[c.name]), _waits(rule, c.name, lasting)) for c in rule.positive
+    }
     longest = max(positive.values(), default=-inf)
     found: dict[int, float] = {}
     for condition in rule.events:
         needed = positive.get(condition.name, -inf)
         if condition.negated:
             needed = max(0, _known(ticks[condition.name])) + longest
+        # Waits are those of instants: each test of the way may be met as much later, and earlier.
+        needed += 2 * lasting * len(names)
         if needed >= 0:
             type_ = types[condition.type]
             found[type_] = max(found.get(type_, 0), needed)
@@ -340,9 +347,10 @@ def _known(ticks: float | None) -> float:
     return -inf if ticks is None else ticks
 
 
-def _waits(rule: Rule, event: str) -> float:
+def _waits(rule: Rule, event: str, lasting: int) -> float:
     """How long a match may wait after one of its events for others that must not come."""
-    distances = closed([condition.name for condition in rule.events], rule.test)
+    names = [condition.name for condition in rule.events]
+    distances = end_distances(names, rule.test, lasting) if lasting else closed(names, rule.test)
     bounds = distances_of(rule.test)
     return max(
         (

@@ -99,8 +99,9 @@ MESSAGES: Final = pa.schema(_MESSAGES)
 
 `type` is the event type of PATTERN_EVENT and RULE_EVENT. `seq` is the position of an event in its
 transaction: 0 for what the transaction's changes caused, then one graph event after the other.
-`diff` is the multiplicity of DELTA and FACT. `values` are terms in the order of the variables;
-`events` names the events of a FIRING; `state` holds TOKENS and describes a FILE.
+`diff` is the multiplicity of DELTA and FACT, and how long an event has lasted at its time. `values`
+are terms in the order of the variables; `events` names the events of a FIRING; `state` holds TOKENS
+and describes a FILE.
 """
 
 AFTER_ALL: Final = 2**63 - 1
@@ -364,9 +365,13 @@ def delta_messages(
 
 
 def event_messages(
-    type_: int, stamps: tuple[Longs, Longs, Longs], ids: Ints, terms: TermDictionary
+    type_: int,
+    stamps: tuple[Longs, Longs, Longs],
+    ids: Ints,
+    terms: TermDictionary,
+    lasting: Longs | None = None,
 ) -> pa.Table:
-    """Events of a type: time, tx and seq of each, and the ids of its values."""
+    """Events of a type: time, tx and seq of each, the ids of its values, and how long it lasts."""
     time, tx, seq = stamps
     return _messages(
         MessageKind.EVENT,
@@ -375,6 +380,7 @@ def event_messages(
         tx,
         seq=seq.astype(np.int32),
         values=_value_lists(ids, terms),
+        **({} if lasting is None else {"diff": lasting}),
     )
 
 
