@@ -96,6 +96,7 @@ def test_a_job_that_makes_no_progress_shows_what_it_does(job, monkeypatch):
     time.sleep(1)
     family = [(process.pid, 1, "python") for process in (job.process, job.worker)]
     monkeypatch.setattr(job, "family", lambda: family)
+    job.check(time.monotonic() - 0.5, "it has just begun, and its log with it")
     with pytest.raises(AssertionError, match=r"no progress(.|\n)*in asleep"):
-        job.check(0.0, "no progress")
+        job.check(time.monotonic() - module.PATIENCE, "no progress")
     assert job.process.poll() is job.worker.poll() is None, "asked, or let alone; not ended"
