@@ -12,7 +12,10 @@ import pytest
         (("--kafka", "h:1"), "--kafka needs --in-topic"),
         (("--record-format", "debezium"), "--tables is for --record-format debezium"),
         (("--tables", "t.json"), "--tables is for --record-format debezium"),
-        (("--firings-topic", "f"), "--rejected-topic and --firings-topic need --out-topic"),
+        (
+            ("--firings-topic", "f"),
+            "--rejected-topic, --firings-topic and --tombstones need --out-topic",
+        ),
         (("--idle", "-1"), 'invalid --idle "-1"'),
         (("--kafka-option", "x"), 'invalid --kafka-option "x": write NAME=VALUE'),
         (("--engine", "process"), "--kafka is for --engine spark"),

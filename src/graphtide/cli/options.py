@@ -305,6 +305,15 @@ class KafkaOptions:
     firings_topic: Annotated[
         str | None, Parameter(name="--firings-topic", help="Topic for the firings of rules.")
     ] = None
+    tombstones: Annotated[
+        bool,
+        Parameter(
+            name="--tombstones",
+            negative="",
+            help="Records of rows that disappear have no value, for a compacted --out-topic. The "
+            "queries must have DISTINCT.",
+        ),
+    ] = False
     settings: Annotated[
         tuple[str, ...],
         Parameter(
@@ -326,8 +335,11 @@ class KafkaOptions:
             raise GraphtideError("--kafka needs --in-topic", hint="name the topic of changes")
         if (self.tables is None) != (self.record_format != "debezium"):
             raise GraphtideError("--tables is for --record-format debezium, which needs it")
-        if self.out_topic is None and (self.rejected_topic or self.firings_topic):
-            raise GraphtideError("--rejected-topic and --firings-topic need --out-topic")
+        others = self.rejected_topic or self.firings_topic or self.tombstones
+        if self.out_topic is None and others:
+            raise GraphtideError(
+                "--rejected-topic, --firings-topic and --tombstones need --out-topic"
+            )
         at_least("--idle", self.idle, 0)
         for text in self.settings:
             if not text.partition("=")[1]:

@@ -23,7 +23,6 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from graphtide.cli import options as opt
 from graphtide.cli import serve
 from graphtide.cli.inputs import STANDARD_INPUT
 from graphtide.cli.output import FRAMES_PER_SECOND, OutputWriter, counted, open_output
@@ -486,7 +485,7 @@ def run_over_kafka(request: RunRequest) -> int:
             printer = None
             if output is not None:
                 printer = BatchPrinter(output, options.out, request.program)
-            on_batch = _topic_writer(spark, kafka)
+            on_batch = _topic_writer(spark, request)
             job = start(spark, request.program, options, printer, request.functions, on_batch)
             follow_status(job, stop, as_json=request.as_json, quiet=printed, page=page)
         return end_of_run(request, options, job, page, interrupted=stop())
@@ -515,9 +514,10 @@ def _with_changes(spark: SparkSession, request: RunRequest, options: RunOptions)
     return replace(options, changes=changes, shards=shards, idle=kafka.idle, late="reject")
 
 
-def _topic_writer(spark: SparkSession, kafka: opt.KafkaOptions) -> OnBatch | None:
+def _topic_writer(spark: SparkSession, request: RunRequest) -> OnBatch | None:
     from graphtide.spark import TopicWriter
 
+    kafka = request.kafka
     if kafka.out_topic is None:
         return None
     return TopicWriter(
@@ -526,5 +526,6 @@ def _topic_writer(spark: SparkSession, kafka: opt.KafkaOptions) -> OnBatch | Non
         kafka.out_topic,
         rejected_topic=kafka.rejected_topic,
         firings_topic=kafka.firings_topic,
+        tombstones=request.program if kafka.tombstones else None,
         options=kafka.source_options,
     )

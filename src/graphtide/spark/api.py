@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from graphtide.errors import GraphtideError
 from graphtide.limits import Limits
-from graphtide.spark.job import JobSpec
+from graphtide.spark.job import SETS, JobSpec, is_set
 from graphtide.spark.layouts import CHANGES_PER_BATCH, Layouts, choose_layouts
 from graphtide.spark.metrics import OBSERVATION
 from graphtide.spark.partition.hashing import partition_keys
@@ -140,7 +140,10 @@ def unpacked(rows: DataFrame, job: JobSpec, *, single: bool, rejects: bool) -> D
     name = f"{OBSERVATION}-{uuid.uuid4().hex[:8]}"
     counted = f.count(f.col(f"`{column}`")).alias(REJECTS)
     found = rows.mapInArrow(unpack, schema).observe(name, counted)
-    return found if rejects else found.where(f.col(f"`{column}`").isNull()).drop(column)
+    shown = found if rejects else found.where(f.col(f"`{column}`").isNull()).drop(column)
+    if not all(is_set(text) for _, text in job.queries):
+        return shown
+    return shown.withMetadata("query", {SETS: True})
 
 
 def make_job(

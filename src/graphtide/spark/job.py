@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from graphtide.spark.partition.program import ProgramSpec
 
 Layout = Literal["grid", "rete"]
+SETS: Final = "graphtide-sets"
+"""In the metadata of a column of query names: all answers are sets (`is_set`)."""
+
 LAYOUTS: Final[tuple[Layout, ...]] = ("grid", "rete")
 """One stage and copies of quads; or a stage for each join and none (`partition.rete`)."""
 
@@ -342,6 +345,16 @@ def divided(
     return PartitionQuery(
         name, shown_query, shown, grid, distinct, needs_consolidation, windowed, consolidate_by
     )
+
+
+def is_set(text: str) -> bool:
+    """Whether no row is in the answer of a query twice: with DISTINCT, and not over windows.
+
+    >>> is_set("SELECT DISTINCT ?a { ?a ?p ?b }"), is_set("SELECT ?a { ?a ?p ?b }")
+    (True, False)
+    """
+    standing = parse_standing(text)
+    return not isinstance(standing, WindowedQuery) and isinstance(standing.root, Distinct)
 
 
 def in_layout(

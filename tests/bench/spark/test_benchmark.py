@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from graphtide.bench.spark.benchmark import (
     to_result,
     write_stream,
 )
+from graphtide.bench.spark.processor_time import ProcessorTimes
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
 from graphtide.spark import api
@@ -105,6 +107,21 @@ def results():
         PipelineResult("ten", 2000, 400.0, 20.0, by_size, 50, 2.25, 40.0),
         PipelineResult("reevaluate", 2000, 20.0, 900.0, {"100": 500.0, "2000": 1500.0}, 5),
     ]
+
+
+def test_processor_time_by_batch(tmp_path):
+    """The work between two commits belongs to the second."""
+    commits = tmp_path / "commits"
+    commits.mkdir()
+    with ProcessorTimes(tmp_path) as times:
+        (commits / "0").touch()
+        until = time.monotonic() + 10
+        while not times.by_batch() and time.monotonic() < until:
+            time.sleep(0.01)
+        sum(range(10_000_000))
+        (commits / "1").touch()
+    assert list(times.by_batch()) == [0, 1]
+    assert times.by_batch()[1] > 0
 
 
 def test_json_has_the_promised_keys():

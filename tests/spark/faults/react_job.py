@@ -9,6 +9,7 @@ file `hold`, tasks of patterns and rules wait.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -39,6 +40,7 @@ class Noted(processor.PartitionProcessor):
     def handleInputRows(self, key, rows, timerValues):  # noqa: N803
         from graphtide.spark.state import cache
 
+        faulthandler.register(signal.SIGUSR1)
         if self._name in {"patterns", "rules"}:
             cache.SMALL_LOG = 5
             head = self._log.head()
@@ -116,4 +118,5 @@ def ended(running, job):
 
 
 if __name__ == "__main__":
+    faulthandler.register(signal.SIGUSR1)  # for `stacks`
     run(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))

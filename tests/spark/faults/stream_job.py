@@ -8,8 +8,10 @@ in `notes` says that there is no more. While there is a file `hold`, tasks of th
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -40,6 +42,7 @@ class Noted(processor.PartitionProcessor):
     def handleInputRows(self, key, rows, timerValues):  # noqa: N803
         from graphtide.spark.state import cache
 
+        faulthandler.register(signal.SIGUSR1)
         if self._name != "match":
             yield from super().handleInputRows(key, rows, timerValues)
             return
@@ -150,4 +153,5 @@ def run(job):
 
 
 if __name__ == "__main__":
+    faulthandler.register(signal.SIGUSR1)  # for `stacks`
     run(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import time
 from collections import Counter
 from random import Random
 
 import pytest
 from spark.faults import assault as module
+from spark.faults import stacks
 from spark.faults.assault import Assault
 
 
@@ -80,3 +82,21 @@ def test_a_test_with_too_little_input_says_so_at_once(job):
     job.release(12)
     with pytest.raises(AssertionError, match="the input is used up"):
         job.release(1)
+
+
+PREPARED = "import faulthandler, signal, time; faulthandler.register(signal.SIGUSR1)"
+
+
+def test_a_job_that_makes_no_progress_shows_what_it_does(job, monkeypatch):
+    monkeypatch.setattr(stacks, "SECONDS", 1.0)
+    job.job["checkpoint"] = str(job.folder)
+    job.process.kill()
+    job.process.wait()
+    job.launch([sys.executable, "-c", f"{PREPARED}\ndef asleep(): time.sleep(600)\nasleep()"])
+    time.sleep(1)
+    family = [(process.pid, 1, "python") for process in (job.process, job.worker)]
+    monkeypatch.setattr(job, "family", lambda: family)
+    job.check(time.monotonic() - 0.5, "it has just begun, and its log with it")
+    with pytest.raises(AssertionError, match=r"no progress(.|\n)*in asleep"):
+        job.check(time.monotonic() - module.PATIENCE, "no progress")
+    assert job.process.poll() is job.worker.poll() is None, "asked, or let alone; not ended"

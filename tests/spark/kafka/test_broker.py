@@ -11,6 +11,7 @@ from threading import Thread
 import pytest
 from spark.faults.stream import TWO_STAGES
 from spark.kafka.topics import (
+    add_partitions,
     consume,
     deltas_of,
     ends,
@@ -64,6 +65,23 @@ def test_three_partitions_and_a_restart(spark, broker, tmp_path):
     for record in out:
         homes.setdefault(record.key, set()).add(record.partition)
     assert all(len(partitions) == 1 for partitions in homes.values())
+
+
+def test_a_partition_that_is_added(spark, broker, tmp_path):
+    """From then on records are in other partitions than before; a restart names the new number."""
+    batches, expected = railway(12, seed=5)
+    topics = new_topic(spark, broker, "in-grown", 2), new_topic(spark, broker, "out-grown", 2)
+    random = Random(6)
+    half = len(json_records(batches[:7], lambda _: 0))
+    records = json_records(batches, lambda number: random.randrange(2 if number < half else 3))
+    produce(spark, broker, topics[0], records[:half])
+    start(spark, broker, topics, tmp_path, 2, records_per_batch=150).awaitTermination()
+    add_partitions(spark, broker, topics[0], 3)
+    assert kafka_shards(spark, broker.servers, topics[0]) == 3
+    produce(spark, broker, topics[0], [*records[half:], *ends(3)])
+    start(spark, broker, topics, tmp_path, 3, records_per_batch=150).awaitTermination()
+    assert any(record[0] == 2 for record in records)
+    assert expected and deltas_of(consume(spark, broker, topics[1])) == expected
 
 
 def test_a_broker_that_is_killed_and_comes_back(spark, broker, tmp_path):

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from graphtide.errors import GraphtideError
+from graphtide.lang.tide.program import Program
+from graphtide.spark import watch
 from graphtide.spark.kafka import deltas
 from graphtide.spark.kafka.deltas import delta_records, deltas_to_kafka, new_deltas
 
@@ -95,6 +97,52 @@ class Broker:
         if self.tries <= self.away:
             raise TimeoutError("Topic deltas not present in metadata after 60000 ms.\n\tat …")
         self.saved.append(self.table.to_pylist())
+
+
+SET, BAG = "SELECT DISTINCT ?a { ?a ?p ?b }", "SELECT ?a { ?a ?p ?b }"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_last_record_of_each_row_of_a_set_is_what_is_there(seed):
+    """Micro-batches are written in part and again, and then the topic is compacted."""
+    rng, there, topic = Random(seed), set(), {}
+    for time in range(30):
+        row = rng.choice("abcd")
+        batch = pa.table({"time": [time], "tx": [0], "diff": [-1 if row in there else 1],
+                          "a": [f"<ex:{row}>"]})  # fmt: skip
+        there ^= {row}
+        broker = Broker(0)
+        writer = deltas.TopicWriter(
+            broker, "host:9092", "deltas", tombstones=Program.parse(f"QUERY Q AS {SET}")
+        )
+        for _ in range(rng.randint(1, 2)):
+            writer(time, {"Q": batch}, pa.table({}), None)
+        topic |= {record["key"]: record["value"] for (record,) in broker.saved}
+    kept = {json.loads(value)["row"]["a"] for value in topic.values() if value is not None}
+    assert kept == {f"<ex:{row}>" for row in there}
+    assert None in topic.values()
+
+
+def test_tombstones_of_rows_that_may_be_there_twice_are_refused():
+    program = Program.parse(f"QUERY Q AS {SET} QUERY R AS {BAG}")
+    with pytest.raises(GraphtideError, match="nobody knows when it is gone: R"):
+        deltas.TopicWriter(Broker(0), "host:9092", "deltas", tombstones=program)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_tombstones_of_watch(spark):
+    schema = "time long, tx long, diff int, s string, p string, o string"
+    rows = [(1, 0, 1, "<ex:a>"), (1, 1, 1, "<ex:b>"), (2, 0, -1, "<ex:a>")]
+    changes = spark.createDataFrame([(*row, "<ex:p>", "<ex:o>") for row in rows], schema)
+    found = delta_records(watch(changes, SET, partitions=2), "topic", tombstones=True).collect()
+    assert sorted((json.loads(row.key)["row"]["a"], row.value is None) for row in found) == [
+        ("<ex:a>", False), ("<ex:a>", True), ("<ex:b>", False),
+    ]  # fmt: skip
+    several = watch(changes, {"Q": SET, "R": BAG}, partitions=2)
+    for bag in (watch(changes, BAG, partitions=2), several):
+        with pytest.raises(GraphtideError, match="nobody knows when it is gone"):
+            delta_records(bag, "topic", tombstones=True)
 
 
 @pytest.mark.parametrize("away", [0, 1, 3])

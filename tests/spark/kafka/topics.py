@@ -12,6 +12,7 @@ from spark.faults.stream import TWO_STAGES, in_process
 from graphtide.datasets.railway import change_stream
 from graphtide.rdf.formats.change_log import write_changes
 from graphtide.spark import new_deltas
+from graphtide.spark.kafka.admin import open_admin
 from graphtide.testing.kafka_broker import create_topic
 
 LAST = 2**61
@@ -96,3 +97,12 @@ def new_topic(spark, broker, name, partitions):
     """Create a topic, and return its name."""
     create_topic(spark, broker.servers, name, partitions)
     return name
+
+
+def add_partitions(spark, broker, topic, partitions):
+    """Let a topic have so many partitions from now on."""
+    with open_admin(spark, broker.servers) as (admin, jvm):
+        wanted = jvm.java.util.HashMap()
+        increase = jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo
+        wanted.put(topic, increase(partitions))
+        admin.createPartitions(wanted).all().get()

@@ -86,15 +86,15 @@ def run_pipeline(name: str, folder: Path, master: str) -> dict[str, Any]:
     try:
         match name:
             case "identity":
-                return _measured(session, _identity(session, folder), folder, name)
+                return _measured(_identity(session, folder), folder, name)
             case "graphtide":
                 deltas = _graphtide(session, folder, "notes")
-                figures = _measured(session, deltas, folder, name)
+                figures = _measured(deltas, folder, name)
                 return figures | _rebuilds(session, folder)
             case "ten":
                 changes = _changes(session, folder / "input")
                 deltas = api.watch(changes, TEN_QUERIES, partitions=PARTITIONS)
-                return _measured(session, deltas, folder, name)
+                return _measured(deltas, folder, name)
             case "reevaluate":
                 return _reevaluated(session, folder)
             case _:
@@ -116,27 +116,17 @@ def _start(deltas: DataFrame, folder: Path, name: str) -> StreamingQuery:
     return writer.option("checkpointLocation", str(folder / f"{name}-checkpoint")).start()
 
 
-def _measured(session: SparkSession, deltas: DataFrame, folder: Path, name: str) -> dict[str, Any]:
-    times = ProcessorTimes()
-    session.streams.addListener(times)
-    query = _start(deltas, folder, name)
-    query.awaitTermination()
+def _measured(deltas: DataFrame, folder: Path, name: str) -> dict[str, Any]:
+    with ProcessorTimes(folder / f"{name}-checkpoint") as times:
+        query = _start(deltas, folder, name)
+        query.awaitTermination()
     reports = [json.loads(report.json) for report in query.recentProgress]
     found = [(r.get("observedMetrics") or {}).get("out") or {} for r in reports]
-    _wait_for(times, max(report["batchId"] for report in reports))
-    session.streams.removeListener(times)
     return {
         "batch_ms": _batch_ms(reports),
         "batch_cpu": times.by_batch(),
         "matches": sum(each.get("matches") or 0 for each in found),
     }
-
-
-def _wait_for(times: ProcessorTimes, batch: int) -> None:
-    """Wait until the last micro-batch was told of: that comes a little after its end."""
-    until = time.monotonic() + 10
-    while batch not in times.by_batch() and time.monotonic() < until:
-        time.sleep(0.1)
 
 
 def _batch_ms(reports: list[dict[str, Any]]) -> dict[int, int]:

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from typing import Final, Self
 
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+LOOK_SECONDS: Final = 0.01
 
 _PARENT, _TIMES = 1, slice(11, 15)
 """In `/proc/PID/stat`, after the name: the parent, and the times of a process and its dead."""
@@ -40,29 +35,38 @@ def _is_ours(pid: int, stats: dict[int, list[str]]) -> bool:
     return pid in stats
 
 
-class ProcessorTimes(StreamingQueryListener):
-    """The processor time at the end of each micro-batch of a session's queries."""
+class ProcessorTimes:
+    """The processor time at the end of each micro-batch of a query, as its checkpoint tells it.
 
-    def __init__(self) -> None:
-        self._ends: dict[int, float] = {}
+    A listener of Spark would be told of each end as well, but Java and Python then work as long on
+    every report as on a small micro-batch itself.
+    """
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._commits = checkpoint / "commits"
+        self._ends: list[float] = []
+        self._stopped = Event()
+        self._thread = Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
         self._before = tree_seconds()
+        self._thread.start()
+        return self
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
-        """A query began (called by Spark)."""
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
-        """A micro-batch is done (called by Spark)."""
-        self._ends[event.progress.batchId] = tree_seconds()
+    def _look(self) -> None:
+        while not self._stopped.wait(LOOK_SECONDS):
+            self._take()
+        self._take()
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
-        """Nothing new has come in (called by Spark)."""
+    def _take(self) -> None:
+        while (self._commits / str(len(self._ends))).exists():
+            self._ends.append(tree_seconds())
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
-        """A query ended (called by Spark)."""
-
-    def by_batch(self) -> dict[int, Any]:
+    def by_batch(self) -> dict[int, float]:
         """Seconds of each micro-batch."""
-        found, before = {}, self._before
-        for batch, end in sorted(self._ends.items()):
-            found[batch], before = end - before, end
-        return found
+        begins = [self._before, *self._ends]
+        return {batch: end - begins[batch] for batch, end in enumerate(self._ends)}

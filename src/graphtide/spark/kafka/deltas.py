@@ -6,7 +6,8 @@ A record's key is the row as JSON, with its query; its value is the delta:
     {"query":"Alarm","time":17,"tx":0,"diff":1,"row":{"sensor":"<ex:s1>"}}
 
 All deltas of a row are in one partition of the topic, in the order of `(time, tx)`. Spark writes a
-record at least once; `new_deltas` drops the repetitions.
+record at least once; `new_deltas` drops the repetitions. If a topic has tombstones, records of rows
+that disappear have no value; whoever takes the last record of each key needs to drop nothing.
 """
 
 from __future__ import annotations
@@ -23,17 +24,23 @@ from pyspark.sql.types import MapType, StructType
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.driver.options import trigger_milliseconds
+from graphtide.spark.job import SETS, is_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from graphtide.lang.tide.program import Program
+
 FRONT: Final = ("query", "time", "tx", "diff")
 RETRY_SECONDS: Final = (2.0, 10.0, 30.0)
 """The pauses before records are written again that a broker has not taken."""
+
+NO_SETS: Final = "a row of these queries may be there twice, so nobody knows when it is gone"
+SETS_HINT: Final = "tombstones are for SELECT DISTINCT without LIMIT and windows"
 
 log = getLogger(__name__)
 
@@ -47,15 +54,17 @@ def deltas_to_kafka(
     *,
     checkpoint: Path | str,
     rejected_topic: str | None = None,
+    tombstones: bool = False,
     trigger: str = "1s",
     once: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> StreamingQuery:
     """Write the deltas of `watch`, a stream, to a topic; returns the running query.
 
-    The rejected rows of `watch(rejects=True)` go to `rejected_topic`. `trigger` is the pause
-    between micro-batches; with `once` the query ends when all that is there has been read.
-    `options` are those of Spark's Kafka sink.
+    The rejected rows of `watch(rejects=True)` go to `rejected_topic`. With `tombstones`, the record
+    of a row that disappears has no value: a compacted topic then has the rows of now. `trigger` is
+    the pause between micro-batches; with `once` the query ends when all that is there has been
+    read. `options` are those of Spark's Kafka sink.
     """
     if not deltas.isStreaming:
         raise GraphtideError(
@@ -63,7 +72,7 @@ def deltas_to_kafka(
             hint="write them with delta_records(deltas, topic).write.format('kafka')",
         )
     stream = (
-        delta_records(deltas, topic, rejected_topic)
+        delta_records(deltas, topic, rejected_topic, tombstones=tombstones)
         .writeStream.format("kafka")
         .options(**(options or {}))
         .option("kafka.bootstrap.servers", servers)
@@ -75,13 +84,21 @@ def deltas_to_kafka(
     return stream.trigger(processingTime=f"{pause} milliseconds").start()
 
 
-def delta_records(deltas: DataFrame, topic: str, rejected_topic: str | None = None) -> DataFrame:
+def delta_records(
+    deltas: DataFrame,
+    topic: str,
+    rejected_topic: str | None = None,
+    *,
+    tombstones: bool = False,
+) -> DataFrame:
     """The records that the rows of `watch` become: topic, key and value."""
     missing = [name for name in FRONT if name not in deltas.columns]
     if missing:
         raise GraphtideError(
             f"the deltas have no column {', '.join(missing)}", hint="give what watch returns"
         )
+    if tombstones and not deltas.schema["query"].metadata.get(SETS):
+        raise GraphtideError(NO_SETS, hint=f"{SETS_HINT}, and give what watch returns")
     names = sorted(name for name in deltas.columns if name not in FRONT)
     has_rejects = "rejected" in names and isinstance(deltas.schema["rejected"].dataType, StructType)
     if has_rejects != (rejected_topic is not None):
@@ -97,6 +114,8 @@ def delta_records(deltas: DataFrame, topic: str, rejected_topic: str | None = No
     key = f.struct("query", row.alias("row"))
     value = f.struct(*(f.col(name) for name in FRONT), row.alias("row"))
     columns = {"topic": f.lit(topic), "key": f.to_json(key), "value": f.to_json(value)}
+    if tombstones:
+        columns["value"] = f.when(f.col("diff") > 0, columns["value"])
     if has_rejects:
         row = f.col("rejected")
         apart = {"topic": f.lit(rejected_topic), "key": row["file"], "value": f.to_json(row)}
@@ -121,7 +140,8 @@ class TopicWriter:
     """Writes the output of `run` to topics, each micro-batch after its files (`on_batch`).
 
     Deltas and complex events go to `topic`; rejected rows and firings to topics of their own, if
-    these have a name.
+    these have a name. With the program as `tombstones`, records of rows that disappear have no
+    value; its queries must have DISTINCT.
     """
 
     def __init__(
@@ -132,8 +152,12 @@ class TopicWriter:
         *,
         rejected_topic: str | None = None,
         firings_topic: str | None = None,
+        tombstones: Program | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
+        if tombstones is not None:
+            check_sets(tombstones.texts)
+        self._tombstones = tombstones is not None
         self._spark = spark
         self._options = {**(options or {}), "kafka.bootstrap.servers": servers}
         self._topic, self._rejected, self._firings = topic, rejected_topic, firings_topic
@@ -146,7 +170,10 @@ class TopicWriter:
         fired: pa.Table | None,
     ) -> None:
         """Write a micro-batch. One that is run again is written again."""
-        records = (table_records(name, table) for name, table in deltas.items())
+        records = (
+            table_records(name, table, tombstones=self._tombstones)
+            for name, table in deltas.items()
+        )
         self._write(self._topic, list(chain.from_iterable(records)))
         if self._rejected:
             lines = rejected.to_pylist()
@@ -155,7 +182,7 @@ class TopicWriter:
             rows = fired.to_pylist(maps_as_pydicts="strict")
             self._write(self._firings, [(str(row["id"]), _json(row)) for row in rows])
 
-    def _write(self, topic: str, records: list[tuple[str, str]]) -> None:
+    def _write(self, topic: str, records: Sequence[tuple[str, str | None]]) -> None:
         if not records:
             return
         keys, values = zip(*records, strict=True)
@@ -180,7 +207,16 @@ class TopicWriter:
                 return
 
 
-def table_records(name: str, table: pa.Table) -> list[tuple[str, str]]:
+def check_sets(queries: Mapping[str, str]) -> None:
+    """Check that no row can be in the answer of one of these queries twice."""
+    bags = [name for name, text in queries.items() if not is_set(text)]
+    if bags:
+        raise GraphtideError(f"{NO_SETS}: {', '.join(bags)}", hint=SETS_HINT)
+
+
+def table_records(
+    name: str, table: pa.Table, *, tombstones: bool = False
+) -> list[tuple[str, str | None]]:
     r"""Keys and values of the rows of a query or a pattern; equal ones are added up.
 
     >>> rows = pa.table({"time": [7, 7], "tx": [0, 0], "diff": [1, 1], "a": ["<ex:a>"] * 2})
@@ -197,10 +233,14 @@ def table_records(name: str, table: pa.Table) -> list[tuple[str, str]]:
         key = _json({"query": name, "row": bound})
         rows[key] = bound
         totals[key, at, tx] = totals.get((key, at, tx), 0) + diff
-    return [
-        (key, _json({"query": name, "time": at, "tx": tx, "diff": diff, "row": rows[key]}))
-        for (key, at, tx), diff in sorted(totals.items(), key=_stamp)
-    ]
+
+    def value(key: str, at: int, tx: int | None, diff: int) -> str | None:
+        if tombstones and diff < 0:
+            return None
+        return _json({"query": name, "time": at, "tx": tx, "diff": diff, "row": rows[key]})
+
+    ordered = sorted(totals.items(), key=_stamp)
+    return [(key, value(key, at, tx, diff)) for (key, at, tx), diff in ordered]
 
 
 def _stamp(total: tuple[tuple[str, int, int | None], int]) -> tuple[int, int]:
