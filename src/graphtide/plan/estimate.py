@@ -406,9 +406,7 @@ class Estimator:
             case phys.Compute(child, columns):
                 found = self(child)
                 computed = dict.fromkeys((var for var, _ in columns), found.rows)
-                return Estimate(
-                    found.rows, {**found.values, **computed}, found.hubs, found.samples
-                )
+                return Estimate(found.rows, {**found.values, **computed}, found.hubs, found.samples)
             case phys.Merge(left, right):
                 one, other = self(left), self(right)
                 values = {v: one.of(v) + other.of(v) for v in node.schema}
