@@ -259,7 +259,8 @@ def _samples(rows: Ints, distinct: Longs) -> dict[int, StoredSample]:
     found, begins = np.unique(rows[:, 0], return_index=True)
     parts = np.split(rows[:, 1].copy(), begins[1:])
     return {
-        p: StoredSample(ids, int(distinct[p])) for p, ids in zip(found.tolist(), parts, strict=False)
+        p: StoredSample(ids, int(distinct[p]))
+        for p, ids in zip(found.tolist(), parts, strict=False)
     }
 
 
