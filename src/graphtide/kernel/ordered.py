@@ -49,7 +49,8 @@ def rank_of(id_: Int) -> Int:
 def insert_node(t: Trees, root: Int, node: Int) -> Int:
     """Put a node, without children, into a tree that has not got its value; the new root."""
     key, rank = t.order[node - 1], rank_of(t.nodes[node - 1, ID])
-    at, above = root, 0
+    at = root
+    above: Int = 0
     while at != 0:
         other = rank_of(t.nodes[at - 1, ID])
         if rank > other or (rank == other and key < t.order[at - 1]):
@@ -78,7 +79,8 @@ def insert_node(t: Trees, root: Int, node: Int) -> Int:
 def remove_node(t: Trees, root: Int, node: Int) -> Int:
     """Take a node out of its tree; the new root."""
     key = t.order[node - 1]
-    at, above = root, 0
+    at = root
+    above: Int = 0
     while at != node:
         above = at
         at = t.nodes[at - 1, LEFT if key < t.order[at - 1] else RIGHT]

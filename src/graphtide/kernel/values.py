@@ -229,7 +229,7 @@ def is_sampled(value: Int, level: Int) -> bool:
     """Whether a value is sampled: the same ones in every column, fewer with each level."""
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
-    return (mixed >> np.uint64(40)) & np.uint64((1 << level) - 1) == np.uint64(0)
+    return bool((mixed >> np.uint64(40)) & np.uint64((1 << level) - 1) == np.uint64(0))
 
 
 @compiled

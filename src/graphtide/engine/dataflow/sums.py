@@ -313,5 +313,6 @@ class SummedGroups:
         """Bytes held."""
         if self._exact is not None:
             return self._exact.nbytes
-        own = (self._shown, self._last, self._integers.classes, *self._ordered.values())
-        return self._groups.nbytes + sum(each.nbytes for each in own)
+        own = (self._shown, self._last, self._integers.classes)
+        ordered = sum(each.nbytes for each in self._ordered.values())
+        return self._groups.nbytes + ordered + sum(array.nbytes for array in own)
