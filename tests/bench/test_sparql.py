@@ -66,7 +66,9 @@ def test_a_round_changes_the_answer_and_puts_everything_back(operator):
     change_round(graph, watch, data, 0)
     assert len(graph) == len(data.quads)
     assert sorted(map(str, watch.table(terms=True).to_pylist())) == sorted(map(str, before))
-    assert len(list(watch.rows())) - before_round > 100
+    # Of a hundred values of a group, few are the least or the greatest.
+    least = 30 if operator.name == "MIN and MAX in groups" else 100
+    assert len(list(watch.rows())) - before_round > least
 
 
 def test_unknown_operators():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import permutations
 
 import pytest
@@ -11,6 +12,7 @@ from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
 from graphtide.bench.planner.workload import WorkloadGraph, query_text
+from graphtide.engine import queries as registry
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
@@ -297,6 +299,36 @@ def test_drift_that_leaves_the_number_of_quads_as_it_was(size, caplog):
     mine, its = (sorted((r.diff, str(r.row)) for r in w.delta()) for w in (standing, never))
     assert mine == its
     assert sum("is planned again" in each for each in caplog.messages) == 1
+
+
+def test_queries_are_planned_again_one_at_a_time(monkeypatch):
+    """No call pays for all: after drift, each look at the graph exchanges the plan of one query."""
+    monkeypatch.setattr(registry, "LOOK_SHARE", 0)
+    graph = LiveGraph()
+    kept = [graph.watch(parsed(FAN_OUT, some)) for some in ("?k ?l ?m ?n", "?k ?l ?m", "?k ?l")]
+    kept.append(graph.watch(parsed(FAN_OUT), strategy="search"))
+    closed = graph.watch(parsed(FAN_OUT, "?l"))
+    grow(graph, 6000)
+    chosen = []
+    for step in range(5):
+        if step == 2:
+            closed.close()
+        graph.delete(iri("l1"), iri("p"), iri(f"m{7 * step}"))
+        graph.insert(iri("l1"), iri("p"), iri(f"m{7 * step}"))
+        graph.insert(iri(f"m{step}"), iri("q"), iri("n2"))
+        assert len({query.count() for query in kept}) == 1
+        chosen.append([query.strategy for query in kept].count("rete"))
+    assert sorted(chosen) == chosen
+    assert chosen[0] < chosen[-1] == graph.stats().replans == 3
+    graph.delete(iri("m1"), iri("q"), iri("n1"))
+    totals = []
+    for query in kept:
+        total: Counter = Counter()
+        for change in query.rows():
+            total[change.row["k"]] += change.diff
+        assert total.total() == query.count()
+        totals.append(total)
+    assert all(each == totals[-1] for each in totals)
 
 
 def test_a_query_of_other_predicates_is_not_planned_again(monkeypatch):

@@ -155,6 +155,23 @@ def long_chain(graph: LiveGraph, size: int, random: Generator) -> OperatorData:
     return OperatorData(np.concatenate([quads, mark]), random.permutation(quads[1 - NEAR :]))
 
 
+def whole_chain(graph: LiveGraph, size: int, random: Generator) -> OperatorData:
+    """One chain from its first node; edges anywhere change, half of it is cut off on average."""
+    node = nodes(graph, "n", size)
+    p = np.full(size - 1, graph.terms.encode("<ex:p>"), np.int32)
+    quads = _quads(node[:-1], p, node[1:])
+    return OperatorData(quads, random.permutation(quads))
+
+
+def tree(graph: LiveGraph, size: int, random: Generator) -> OperatorData:
+    """Each node hangs at an earlier one; edges anywhere change, with what hangs below them."""
+    node = nodes(graph, "n", size)
+    above = (random.random(size - 1) * np.arange(1, size)).astype(np.int64)
+    p = np.full(size - 1, graph.terms.encode("<ex:p>"), np.int32)
+    quads = _quads(node[above], p, node[1:])
+    return OperatorData(random.permutation(quads), random.permutation(quads))
+
+
 def random_edges(graph: LiveGraph, size: int, random: Generator) -> OperatorData:
     """Edges between random nodes, half as many as edges: most of them are connected."""
     node = nodes(graph, "n", size // 2)
@@ -193,8 +210,12 @@ _JOIN: Final = "SELECT * { ?a <ex:p> ?b . ?b <ex:q> ?c }"
 _ANTIJOIN: Final = "SELECT * { ?a <ex:p> ?b FILTER NOT EXISTS { ?b <ex:q> ?c } }"
 _OPTIONAL: Final = "SELECT * { ?a <ex:p> ?b OPTIONAL { ?b <ex:q> ?c } }"
 _GROUPS: Final = "SELECT ?b (COUNT(*) AS ?n) { ?a <ex:p> ?b } GROUP BY ?b"
+_EXTREMES: Final = "SELECT ?k (MIN(?v) AS ?n) (MAX(?v) AS ?m) { ?k <ex:p> ?v } GROUP BY ?k"
+_DIFFERENT: Final = "SELECT ?k (COUNT(DISTINCT ?v) AS ?n) { ?k <ex:p> ?v } GROUP BY ?k"
 _SUMS: Final = "SELECT ?k (COUNT(?v) AS ?n) (SUM(?v) AS ?s) { ?k <ex:p> ?v } GROUP BY ?k"
 _BOUND_PATH: Final = "SELECT * { <ex:start> <ex:at> ?a . ?a <ex:p>+ ?b }"
+_FROM_FIRST: Final = "SELECT * { <ex:n0> <ex:p>+ ?b }"
+_REACHED: Final = "SELECT (COUNT(?b) AS ?n) { <ex:n0> <ex:p>+ ?b }"
 _TOP: Final = "SELECT * { ?a <ex:p> ?v } ORDER BY DESC(?v) LIMIT 10"
 
 
@@ -218,13 +239,20 @@ OPERATORS: Final = (
     MeasuredOperator("path", "affected region", "SELECT * { ?a <ex:p>+ ?b }", chains),
     MeasuredOperator("path, bound", "affected region", _BOUND_PATH, long_chain, ask_again=True),
     MeasuredOperator(
-        "path, random graph",
-        "affected region",
-        "SELECT * { <ex:n0> <ex:p>+ ?b }",
-        random_edges,
-        ask_again=True,
+        "path, whole chain", "affected region", _FROM_FIRST, whole_chain, ask_again=True
     ),
+    MeasuredOperator("path, tree", "affected region", _FROM_FIRST, tree, ask_again=True),
+    MeasuredOperator(
+        "path, random graph", "affected region", _FROM_FIRST, random_edges, ask_again=True
+    ),
+    MeasuredOperator("path, counted", "affected region", _REACHED, tree, ask_again=True),
     MeasuredOperator("COUNT and SUM in groups", "flat", _SUMS, measurements, ask_again=True),
+    MeasuredOperator(
+        "MIN and MAX in groups", "logarithmic", _EXTREMES, measurements, ask_again=True
+    ),
+    MeasuredOperator(
+        "COUNT(DISTINCT) in groups", "logarithmic", _DIFFERENT, measurements, ask_again=True
+    ),
 )
 
 

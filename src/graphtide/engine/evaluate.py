@@ -23,13 +23,14 @@ from graphtide.functions.terms import Volatile
 from graphtide.functions.user import USER_FUNCTIONS
 from graphtide.functions.values import effective_boolean
 from graphtide.kernel import count_values
-from graphtide.kernel.batch import DIFF, VALUES, Ints, make_batch
+from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs, make_batch
 from graphtide.kernel.counts import consolidate
 from graphtide.kernel.values import MAX_HUBS
 from graphtide.limits import Allowance, allowance
 from graphtide.plan import make
 from graphtide.plan import physical as phys
 from graphtide.plan.estimate import RDF_TYPE, PredicateStats, Statistics
+from graphtide.plan.samples import StoredSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -228,8 +229,11 @@ def measure(quads: Ints, terms: TermDictionary) -> Statistics:
     """
     if not len(quads):
         return Statistics()
-    counts, subjects, objects, *frequent = count_values(quads)
-    subject_hubs, object_hubs = (_hubs(rows, terms) for rows in frequent)
+    counts, subjects, objects, *others = count_values(quads)
+    subject_hubs, object_hubs = (_hubs(rows, terms) for rows in others[:2])
+    subject_samples, object_samples = map(_samples, others[2:], (subjects, objects))
+    typed = quads[quads[:, PREDICATE] == terms.lookup(RDF_TYPE)][:, [0, OBJECT, PREDICATE]]
+    sizes, instances, _, _, _, some, _ = count_values(typed)
     return Statistics(
         len(quads),
         {
@@ -239,11 +243,25 @@ def measure(quads: Ints, terms: TermDictionary) -> Statistics:
                 int(objects[p]),
                 subject_hubs.get(p, {}),
                 object_hubs.get(p, {}),
+                subject_samples.get(p),
+                object_samples.get(p),
             )
             for p in np.flatnonzero(counts).tolist()
         },
-        _class_sizes(quads, terms),
+        {terms.decode(c): int(sizes[c]) for c in np.flatnonzero(sizes).tolist()},
+        instances={terms.decode(c): each for c, each in _samples(some, instances).items()},
     )
+
+
+def _samples(rows: Ints, distinct: Longs) -> dict[int, StoredSample]:
+    """The values that were sampled for each predicate."""
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    found, begins = np.unique(rows[:, 0], return_index=True)
+    parts = np.split(rows[:, 1].copy(), begins[1:])
+    return {
+        p: StoredSample(ids, int(distinct[p]))
+        for p, ids in zip(found.tolist(), parts, strict=False)
+    }
 
 
 def _hubs(rows: Ints, terms: TermDictionary) -> dict[int, dict[Term, int]]:
@@ -254,9 +272,3 @@ def _hubs(rows: Ints, terms: TermDictionary) -> dict[int, dict[Term, int]]:
     for predicate, value, degree in rows[rank < MAX_HUBS].tolist():
         found.setdefault(predicate, {})[terms.decode(value)] = degree
     return found
-
-
-def _class_sizes(quads: Ints, terms: TermDictionary) -> dict[Term, int]:
-    typed = quads[quads[:, PREDICATE] == terms.lookup(RDF_TYPE), OBJECT]
-    sizes = np.bincount(typed)
-    return {terms.decode(c): int(sizes[c]) for c in np.flatnonzero(sizes).tolist()}

@@ -247,6 +247,7 @@ class QueryRegistry:
         self._look_at = FIRST_REPLAN
         self._look_after = 0.0
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
+        self._to_plan: list[Query] = []  # whose estimates were off when they were last looked at
         self._prepared: list[PreparedQuery] = []
         self.replans, self.replan_seconds = 0, 0.0
 
@@ -336,6 +337,7 @@ class QueryRegistry:
         """
         start = perf_counter()
         try:
+            self.plans.statistics(exact=True)
             return self._replan(query)
         finally:
             self.replan_seconds += perf_counter() - start
@@ -344,7 +346,7 @@ class QueryRegistry:
         select, strategy, pinned = query.asked
         if pinned is not None:
             return False
-        self._planned[query.name] = self.plans.statistics(exact=True)
+        self._planned[query.name] = self.plans.statistics(fresh=True)
         chosen = self.plan(select, strategy)
         if chosen == query.plan:
             return False
@@ -374,21 +376,32 @@ class QueryRegistry:
         changed = self._store.changed
         if changes is not None and changed - self.plans.rates.counted >= SAMPLED:
             self.plans.rates.sample(changes, changed)
-        if changed >= self._look_at and perf_counter() >= self._look_after:
+        if (self._to_plan or changed >= self._look_at) and perf_counter() >= self._look_after:
             self._look_again()
         if len(deltas) > 1:
             deltas.sort(key=lambda each: each[0].order)
         return deltas
 
     def _look_again(self) -> None:
-        """Plan queries again whose estimates are off by a factor."""
+        """Find the queries whose estimates are off by a factor, or plan one of those found again.
+
+        One at a time: no call waits for the memories of all queries. What is spent on it is a small
+        share of the time.
+        """
         start = perf_counter()
-        self._look_later()
-        known = self.plans.statistics(exact=True)
-        for query in self:
-            if known.differ(self._planned[query.name], predicates(query.plan.root)):
-                self._replan(query)
-        self.plans.rates.fade()
+        if not self._to_plan:
+            self._look_later()
+            known = self.plans.statistics(exact=True)
+            self._to_plan = [
+                query
+                for query in self
+                if known.differ(self._planned[query.name], predicates(query.plan.root))
+            ]
+            self.plans.rates.fade()
+        while self._to_plan:
+            query = self._to_plan.pop(0)
+            if self._queries.get(query.name) is query and self._replan(query):
+                break
         end = perf_counter()
         self.replan_seconds += end - start
         self._look_after = end + (end - start) * LOOK_SHARE

@@ -1,9 +1,9 @@
-"""Groups of rows with counts and sums of whole numbers: GROUP BY with COUNT, SUM and AVG.
+"""Groups of rows with counts, sums of whole numbers, and values in order: GROUP BY.
 
 A row table has the keys, and `totals` the state of each group: how many rows it has, and for each
-aggregate a sum, the number of its values, and the number of values that have none. For each
-transaction and each group that it touches there is one event: what the group has then. Interning
-results is left to the caller, once for all events.
+aggregate a sum (or a tree of values, `kernel.ordered`), the number of its values, and the number of
+values that have none. For each transaction and each group that it touches there is one event: what
+the group has then. Interning results is left to the caller, once for all events.
 """
 
 from __future__ import annotations
@@ -14,6 +14,16 @@ import numpy as np
 
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, Int, Ints, Longs
+from graphtide.kernel.ordered import (
+    ID,
+    LEFT,
+    RIGHT,
+    TIMES,
+    OrderedValues,
+    Trees,
+    change_times,
+    outermost,
+)
 from graphtide.kernel.rowtable import (
     HEAD,
     HIGH,
@@ -36,8 +46,9 @@ ROWS, VALUES_OF, PARTS = 0, 1, 3
 TOTAL, COUNT, BAD = 0, 1, 2
 """What is kept of each aggregate."""
 
-ALL_ROWS, BOUND, NUMBERS = 0, 1, 2
-"""What an aggregate counts: rows, bound values, or whole numbers, which it adds up too."""
+ALL_ROWS, BOUND, NUMBERS, LEAST, GREATEST, DISTINCT = 0, 1, 2, 3, 4, 5
+"""What an aggregate counts: rows, bound values, whole numbers, which it adds up too, ordered values
+of which it has the first or the last, or different values."""
 
 NO_NUMBER, WHOLE, UNKNOWN = 1, 2, 3
 """Classes of values; the sum of an unknown one cannot be taken here."""
@@ -72,14 +83,38 @@ def largest_change(
     return largest
 
 
+@inlined
+def change_tree(
+    trees: Trees, totals: Longs, group: Int, at: Int, mode: Int, id_: Int, number: float, diff: Int
+) -> None:
+    """Add a value to the tree of a group, or remove it; different values are counted."""
+    key = np.float64(id_) if mode == DISTINCT else number
+    root, before = change_times(trees, totals[group, at + TOTAL], id_, key, diff)
+    totals[group, at + TOTAL] = root
+    totals[group, at + COUNT] += np.int64(before + diff > 0) - np.int64(before > 0)
+
+
+@inlined
+def drop_root(trees: Trees, totals: Longs, group: Int, at: Int) -> None:
+    """Remove the value at the root of a tree."""
+    node = totals[group, at] - 1
+    times = np.int64(trees.nodes[node, TIMES])
+    root, _ = change_times(
+        trees, totals[group, at], trees.nodes[node, ID], trees.order[node], -times
+    )
+    totals[group, at] = root
+
+
 @compiled
 def group_step(
     t: Table,
+    trees: Trees,
     totals: Longs,
     batch: Ints,
     keys: Ints,
     modes: Ints,
     arguments: Ints,
+    owners: Ints,
     classes: Ints,
     numbers: Numbers,
     always: bool,
@@ -130,7 +165,10 @@ def group_step(
                 if modes[a] == NUMBERS and classes[id_] == WHOLE:
                     totals[group, at + TOTAL] += np.int64(numbers[id_]) * diff
                     totals[group, at + COUNT] += diff
-                elif modes[a] == NUMBERS:
+                elif modes[a] >= LEAST and id_ != 0:
+                    if owners[a] == a:
+                        change_tree(trees, totals, group, at, modes[a], id_, numbers[id_], diff)
+                elif modes[a] == NUMBERS or modes[a] >= LEAST:
                     totals[group, at + BAD] += diff
                 elif modes[a] == ALL_ROWS or id_ != 0:
                     totals[group, at + COUNT] += diff
@@ -142,7 +180,16 @@ def group_step(
             events[n, EVENT_TX], events[n, GROUP], events[n, THERE] = tx, group, there
             for c in range(totals.shape[1]):
                 results[n, c] = totals[group, c]
-                if not there:
+            for a in range(len(modes)):
+                if modes[a] >= LEAST:
+                    at = VALUES_OF + PARTS * a + TOTAL
+                    side = LEFT if modes[a] == LEAST else RIGHT
+                    root = totals[group, VALUES_OF + PARTS * owners[a] + TOTAL]
+                    results[n, at] = outermost(trees, root, side)
+                    while not there and totals[group, at] != 0:
+                        drop_root(trees, totals, group, at)
+            if not there:
+                for c in range(totals.shape[1]):
                     totals[group, c] = 0
             n += 1
     return n
@@ -156,6 +203,20 @@ def drop_groups(t: Table, totals: Longs, groups: Ints) -> None:
             remove_row(t, groups[k])
 
 
+def shared_trees(modes: Ints, arguments: Ints) -> Ints:
+    """For each aggregate the one that has its tree: the first and the last value share one.
+
+    >>> shared_trees(np.array([LEAST, BOUND, GREATEST, DISTINCT]), np.array([2, 2, 2, 2])).tolist()
+    [0, 1, 0, 3]
+    """
+    first: dict[tuple[bool, int], int] = {}
+    found = [
+        first.setdefault((mode == DISTINCT, argument), a) if mode >= LEAST else a
+        for a, (mode, argument) in enumerate(zip(modes.tolist(), arguments.tolist(), strict=True))
+    ]
+    return np.array(found, np.int32)
+
+
 class GroupTable:
     """The keys and totals of groups; `columns` are those of the keys in a batch."""
 
@@ -164,6 +225,9 @@ class GroupTable:
         self._always = always
         self._most = np.zeros(1)
         self._room = 0
+        self.owners = shared_trees(modes, arguments)
+        self._ordered = int(((modes >= LEAST) & (self.owners == np.arange(len(modes)))).sum())
+        self.values = OrderedValues()
         self._table = RowTable(max(1, len(columns)))
         self._key = np.zeros((1, self._table.width), np.int32)
         self.totals = np.zeros((0, VALUES_OF + PARTS * len(modes)), np.int64)
@@ -178,18 +242,20 @@ class GroupTable:
             most = self._most_groups(batch)
             self._reserve(most)
         self._room -= most
+        if self._ordered:
+            self.values.reserve(self._ordered * len(batch))
         events = np.empty((len(batch), 3), np.int32)
         results = np.empty((len(batch), self.totals.shape[1]), np.int64)
         touched = np.empty(len(batch), np.int32)
         for _ in range(2):
             n = group_step(
-                self._table.arrays, self.totals, batch, self._columns, self._modes,
-                self._arguments, classes, numbers, self._always, self._key, touched, events,
-                results, self._most,
+                self._table.arrays, self.values.arrays, self.totals, batch, self._columns,
+                self._modes, self._arguments, self.owners, classes, numbers, self._always,
+                self._key, touched, events, results, self._most,
             )  # fmt: skip
             if n >= 0:
                 return events[:n], results[:n]
-            sums = self.totals[:, VALUES_OF + TOTAL :: PARTS]
+            sums = self.totals[:, VALUES_OF + TOTAL :: PARTS][:, self._modes == NUMBERS]
             self._most[0] = np.abs(sums).max(initial=0)
         return None
 
@@ -229,8 +295,10 @@ class GroupTable:
         return found
 
     def held_ids(self) -> Iterator[Ints]:
-        """The ids of all keys."""
-        return self._table.held_ids()
+        """The ids of all keys, and of values in order."""
+        yield from self._table.held_ids()
+        if self._ordered:
+            yield self.values.ids()
 
     def __len__(self) -> int:
         return len(self._table)
@@ -238,4 +306,4 @@ class GroupTable:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self._table.nbytes + self.totals.nbytes
+        return self._table.nbytes + self.totals.nbytes + self.values.nbytes

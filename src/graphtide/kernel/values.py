@@ -211,6 +211,26 @@ LEAST_HUB, FREQUENT, MAX_HUBS = 4, 4, 32
 """A hub has so many quads of a predicate, and so many times the average of its column; where a
 column has few values, all of them may be hubs."""
 
+MAX_SAMPLED = 256
+"""Values of a column that are sampled, about."""
+
+
+@inlined
+def sample_level(distinct: Int) -> Int:
+    """How often the values of a column are halved, so that not too many are sampled."""
+    level = 0
+    while (distinct >> level) > MAX_SAMPLED:
+        level += 1
+    return level
+
+
+@inlined
+def is_sampled(value: Int, level: Int) -> bool:
+    """Whether a value is sampled: the same ones in every column, fewer with each level."""
+    mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
+    return bool((mixed >> np.uint64(40)) & np.uint64((1 << level) - 1) == np.uint64(0))
+
 
 @compiled
 def sort_by_predicate(quads: Ints, ends: Longs, subjects: Ints, objects: Ints) -> None:
@@ -227,13 +247,21 @@ def sort_by_predicate(quads: Ints, ends: Longs, subjects: Ints, objects: Ints) -
 
 @compiled
 def count_degrees(
-    values: Ints, begins: Longs, counts: Longs, degrees: Ints, distinct: Longs, hubs: Ints
-) -> Int:
-    """Count the different values of each predicate, and write hubs `[predicate, value, degree]`.
+    values: Ints,
+    begins: Longs,
+    counts: Longs,
+    degrees: Ints,
+    distinct: Longs,
+    hubs: Ints,
+    samples: Ints,
+) -> tuple[Int, Int]:
+    """Count the different values of each predicate; write hubs and samples, return how many.
 
-    The values of a predicate are those from its beginning on. `degrees` is scratch space, all 0.
+    Hubs are `[predicate, value, degree]`, samples `[predicate, value]`. The values of a predicate
+    are those from its beginning on. `degrees` is scratch space, all 0.
     """
     n = 0
+    sampled = 0
     for predicate in range(len(counts)):
         begin, end = begins[predicate], begins[predicate] + counts[predicate]
         for i in range(begin, end):
@@ -242,32 +270,41 @@ def count_degrees(
         least = LEAST_HUB
         if distinct[predicate] > MAX_HUBS:
             least = max(least, FREQUENT * counts[predicate] // distinct[predicate])
+        level = sample_level(distinct[predicate])
         for i in range(begin, end):
             if degrees[values[i]] >= least:
                 hubs[n, 0], hubs[n, 1], hubs[n, 2] = predicate, values[i], degrees[values[i]]
                 n += 1
+            if degrees[values[i]] and is_sampled(values[i], level):
+                samples[sampled, 0], samples[sampled, 1] = predicate, values[i]
+                sampled += 1
             degrees[values[i]] = 0
-    return n
+    return n, sampled
 
 
-ValueCounts = tuple["Longs", "Longs", "Longs", "Ints", "Ints"]
+ValueCounts = tuple["Longs", "Longs", "Longs", "Ints", "Ints", "Ints", "Ints"]
 
 
 def count_values(quads: Ints) -> ValueCounts:
-    """Per predicate: the numbers of quads, distinct subjects and objects; and the hubs of both.
+    """Per predicate: the numbers of quads, distinct subjects and objects; hubs and samples of both.
 
     >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
-    >>> [counts.tolist()[8:] for counts in count_values(quads)]
+    >>> [counts.tolist()[8:] for counts in count_values(quads)[:5]]
     [[1, 2], [1, 1], [1, 2], [], []]
+    >>> [rows.tolist() for rows in count_values(quads)[5:]]
+    [[[8, 4], [9, 1]], [[8, 4], [9, 3], [9, 2]]]
     """
     counts = np.bincount(quads[:, PREDICATE]).astype(np.int64)
     begins = np.cumsum(counts)
     columns = np.empty((2, len(quads)), np.int32)
     sort_by_predicate(quads, begins, columns[0], columns[1])
-    distinct, hubs = [], []
+    distinct, hubs, samples = [], [], []
     for values in columns:
         degrees = np.zeros(int(values.max(initial=0)) + 1, np.int32)
         distinct.append(np.zeros_like(counts))
-        rows = np.empty((len(quads) // LEAST_HUB, 3), np.int32)
-        hubs.append(rows[: count_degrees(values, begins, counts, degrees, distinct[-1], rows)])
-    return counts, distinct[0], distinct[1], hubs[0], hubs[1]
+        frequent = np.empty((len(quads) // LEAST_HUB, 3), np.int32)
+        some = np.empty((len(quads), 2), np.int32)
+        ends = count_degrees(values, begins, counts, degrees, distinct[-1], frequent, some)
+        hubs.append(frequent[: ends[0]].copy())
+        samples.append(some[: ends[1]].copy())
+    return counts, distinct[0], distinct[1], hubs[0], hubs[1], samples[0], samples[1]

@@ -215,7 +215,7 @@ class _Builder:
             else:
                 inputs.append((yield self.build(operand)))
         try:
-            found = counting.counting(inputs, steps, keys, aggregates, always=always)
+            found = counting.grouped(inputs, steps, keys, aggregates, always=always)
         except UnsupportedError as why:
             self.refused = self.refused or why
             return None

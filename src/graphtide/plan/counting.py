@@ -83,6 +83,16 @@ def is_counted(aggregate: alg.Aggregate) -> bool:
     return aggregate.function in COUNTED and not aggregate.distinct
 
 
+def needs_values(aggregate: alg.Aggregate) -> bool:
+    """Whether the different values of a group are enough for an aggregate, however often each is.
+
+    >>> [needs_values(alg.Aggregate(Var("n"), name, Var("v"))) for name in ("MAX", "SUM")]
+    [True, False]
+    """
+    once = aggregate.distinct or aggregate.function in ("MIN", "MAX")
+    return once and aggregate.argument is not None
+
+
 def is_input(node: alg.Node) -> bool:
     """Whether an operand of a join may be an input; others would be planned once more."""
     return isinstance(node, alg.Bgp | alg.Path | alg.Values)
@@ -98,6 +108,33 @@ def peeled(node: alg.Node) -> tuple[alg.Node, list[Step]]:
             steps.append((node.var, node.expression))
         node = node.child
     return node, steps[::-1]
+
+
+def grouped(
+    inputs: Sequence[phys.Physical],
+    steps: Sequence[Step],
+    keys: Schema,
+    aggregates: tuple[alg.Aggregate, ...],
+    *,
+    always: bool,
+) -> phys.Physical:
+    """The groups of a join: counted, or from the different values that are counted for each group.
+
+    `UnsupportedError` says why there are none.
+    """
+    of_values = tuple(each for each in aggregates if needs_values(each))
+    if not of_values:
+        return counting(inputs, steps, keys, aggregates, always=always)
+    wider = merge(keys, tuple(each.argument for each in of_values if each.argument is not None))
+    rows = counting(inputs, steps, wider, (), always=False)
+    groups = make.group(rows, keys, of_values)
+    others = tuple(each for each in aggregates if not needs_values(each))
+    if not others:
+        return groups
+    if not groups.certain.issuperset(keys):
+        raise UnsupportedError("counting does not apply: a group may have an unbound key")
+    counted = counting(inputs, steps, keys, others, always=always)
+    return make.keep(make.join(counted, groups), (*keys, *(each.var for each in aggregates)))
 
 
 def counting(

@@ -17,6 +17,7 @@ from pyoxigraph import NamedNode
 from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.trees import bottom_up
 from graphtide.plan import physical as phys
+from graphtide.plan.samples import StoredSample, ValueSample, values_to_meet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -37,6 +38,8 @@ class PredicateStats:
     objects: int
     subject_hubs: Mapping[Term, int] = field(default_factory=dict)
     object_hubs: Mapping[Term, int] = field(default_factory=dict)
+    subject_sample: StoredSample | None = field(default=None, repr=False, compare=False)
+    object_sample: StoredSample | None = field(default=None, repr=False, compare=False)
 
     @property
     def functional(self) -> bool:
@@ -100,6 +103,9 @@ class Statistics:
     classes: Mapping[Term, int] = field(default_factory=dict)
     rates: Mapping[Term, float] = field(default_factory=dict)
     """Changes that were observed, by predicate; empty if they are too few to say."""
+
+    instances: Mapping[Term, StoredSample] = field(default_factory=dict, repr=False)
+    """Samples of the instances of classes."""
 
     @property
     def known(self) -> bool:
@@ -188,11 +194,15 @@ DEFAULT_SELECTIVITY = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Expected rows, and expected distinct values of each column."""
+    """Expected rows, and expected distinct values of each column.
+
+    Values are drawn from the `samples`, where these are known, and are all of them at most.
+    """
 
     rows: float
     values: Mapping[Var, float]
     hubs: Mapping[Var, Mapping[Term, float]] = field(default_factory=dict)
+    samples: Mapping[Var, ValueSample] = field(default_factory=dict)
 
     def of(self, var: Var) -> float:
         """Expected distinct values of a column, at least one."""
@@ -202,11 +212,11 @@ class Estimate:
         """The estimate for a fraction of the rows."""
         rows = self.rows * share
         values = {v: min(n, rows) for v, n in self.values.items()}
-        return Estimate(rows, values, scaled_hubs(self.hubs, share))
+        return Estimate(rows, values, scaled_hubs(self.hubs, share), self.samples)
 
     def without_hubs(self) -> Estimate:
         """The same as if all values were equally frequent."""
-        return Estimate(self.rows, self.values)
+        return Estimate(self.rows, self.values, samples=self.samples)
 
     def uniform(self, var: Var) -> tuple[float, float]:
         """Rows and distinct values of a column without its hubs."""
@@ -248,19 +258,23 @@ def pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimate
         rows /= max(stats.subjects, stats.objects, 1)
     values = {}
     hubs: Hubs = {}
-    for position, number, known in (
-        (s, stats.subjects, stats.subject_hubs),
-        (o, stats.objects, stats.object_hubs),
+    samples = {}
+    own = statistics.instances.get(o) if p == RDF_TYPE and not isinstance(o, Var) else None
+    for position, number, known, sample in (
+        (s, stats.subjects, stats.subject_hubs, own or stats.subject_sample),
+        (o, stats.objects, stats.object_hubs, stats.object_sample),
     ):
         if isinstance(position, Var):
             values[position] = min(float(number), rows)
+            if sample is not None:
+                samples[position] = sample.loaded()
             if known and s != o:
                 hubs[position] = {term: n * rows / stats.count for term, n in known.items()}
     if isinstance(p, Var):
         values[p] = min(float(max(len(statistics.predicates), 1)), rows)
     if isinstance(pattern.graph, Var):
         values[pattern.graph] = rows
-    return Estimate(rows, values, hubs)
+    return Estimate(rows, values, hubs, samples)
 
 
 def _share(term: Term, stats: PredicateStats, distinct: int, hubs: Mapping[Term, int]) -> float:
@@ -277,15 +291,23 @@ def joined(left: Estimate, right: Estimate) -> Estimate:
     # Not limited by the rows: the estimate of a join must not depend on its order.
     either = {**left.values, **right.values}
     values = {v: min(n, left.values.get(v, n)) for v, n in either.items()}
+    samples = {**left.samples, **right.samples}
+    for v in left.values.keys() & right.values.keys() & samples.keys():
+        drawn = values_to_meet(left.samples.get(v), right.samples.get(v))
+        if drawn is None:  # known of one of the two
+            del samples[v]
+        else:
+            samples[v] = left.samples[v].shared(right.samples[v])
+            values[v] = min(left.values[v] * right.values[v] / drawn, values[v])
     if not 0 < len(left.hubs) + len(right.hubs) <= MAX_SKEWED:
-        return Estimate(rows, values)
+        return Estimate(rows, values, {}, samples)
     hubs = scaled_hubs(left.hubs, rows / max(left.rows, 1e-9))
     hubs |= scaled_hubs(right.hubs, rows / max(right.rows, 1e-9))
     for v in left.values.keys() & right.values.keys() & hubs.keys():
         met = meeting(left, right, v)
         share = rows / max(met.rows, 1e-9)
         hubs[v] = {term: one * other * share for term, (one, other) in met.hubs.items()}
-    return Estimate(rows, values, hubs)
+    return Estimate(rows, values, hubs, samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,10 +321,14 @@ class Meeting:
 def meeting(left: Estimate, right: Estimate, var: Var) -> Meeting:
     """How often two inputs agree on a column."""
     own, other = left.hubs.get(var), right.hubs.get(var)
+    drawn = values_to_meet(left.samples.get(var), right.samples.get(var))
     if not own and not other:
-        return Meeting(left.rows * right.rows / max(left.of(var), right.of(var)), {})
+        most = max(left.of(var), right.of(var)) if drawn is None else drawn
+        return Meeting(left.rows * right.rows / most, {})
     (rows, count), (other_rows, other_count) = left.uniform(var), right.uniform(var)
     most = max(count, other_count)
+    if drawn is not None:
+        most = max(1.0, drawn - max(len(own or ()), len(other or ())))
     one_each, other_each = rows / most, other_rows / most
     own, other = own or {}, other or {}
     hubs = {
@@ -316,10 +342,8 @@ def joined_rows(left: Estimate, right: Estimate) -> float:
     """The rows of a natural join."""
     shared = left.values.keys() & right.values.keys()
     rows = left.rows * right.rows
-    if rows and (left.hubs or right.hubs):
+    if rows:
         rows *= prod(meeting(left, right, v).rows / (left.rows * right.rows) for v in shared)
-    else:
-        rows /= prod(max(left.of(v), right.of(v)) for v in shared)
     return min(rows, MOST_ROWS)
 
 
@@ -336,10 +360,16 @@ def semijoined(
     >>> round(semijoined(blocks, follows, [a, b], negated=True).rows, 2)  # 30 exp(-200 / 2000)
     27.15
     """
-    share = prod(min(1.0, right.of(v) / left.of(v)) for v in keys) if right.rows else 0.0
+    share = prod(_share_met(left, right, v) for v in keys) if right.rows else 0.0
     if paired and len(keys) > 1:
         share *= -expm1(-right.rows / prod(right.of(v) for v in keys))
     return left.scaled(max(MIN_ANTIJOIN_SELECTIVITY, 1 - share) if negated else share)
+
+
+def _share_met(left: Estimate, right: Estimate, var: Var) -> float:
+    """The share of the values on the left that are on the right, too."""
+    drawn = values_to_meet(left.samples.get(var), right.samples.get(var))
+    return min(1.0, right.of(var) / (left.of(var) if drawn is None else drawn))
 
 
 class Estimator:
@@ -376,7 +406,7 @@ class Estimator:
             case phys.Compute(child, columns):
                 found = self(child)
                 computed = dict.fromkeys((var for var, _ in columns), found.rows)
-                return Estimate(found.rows, {**found.values, **computed}, found.hubs)
+                return Estimate(found.rows, {**found.values, **computed}, found.hubs, found.samples)
             case phys.Merge(left, right):
                 one, other = self(left), self(right)
                 values = {v: one.of(v) + other.of(v) for v in node.schema}
@@ -386,13 +416,14 @@ class Estimator:
                 most = prod(found.of(v) for v in node.schema)
                 share = min(1.0, most / max(found.rows, 1.0))
                 hubs = scaled_hubs(found.hubs, share)
-                return Estimate(min(found.rows, most), found.values, hubs)
+                return Estimate(min(found.rows, most), found.values, hubs, found.samples)
             case phys.Keep(child, sources):
                 found = self(child)
                 named = [*zip(node.schema, sources, strict=True)]
                 values = {v: found.of(s) if s else 1.0 for v, s in named}
                 known = {v: found.hubs[s] for v, s in named if s and s in found.hubs}
-                return Estimate(found.rows, values, known)
+                samples = {v: found.samples[s] for v, s in named if s and s in found.samples}
+                return Estimate(found.rows, values, known, samples)
             case phys.GroupBy(child, keys):
                 found = self(child)
                 groups = min(found.rows, prod(found.of(v) for v in keys))

@@ -56,6 +56,31 @@ def check_counts(text, stream):
         assert re.search("close a cycle|every variable", str(refused))  # noqa: PT017
 
 
+CALLS = (
+    "(MIN(?b) AS ?x)",
+    "(MAX(?b) AS ?x)",
+    "(COUNT(DISTINCT ?b) AS ?x)",
+    "(MAX(?b) AS ?x) (COUNT(DISTINCT ?b) AS ?y) (COUNT(*) AS ?n)",
+)
+
+
+@unhurried
+@given(st.sampled_from(BODIES), st.sampled_from(("", "?a", "?b")), st.sampled_from(CALLS), edges)
+def test_extremes_and_different_values(body, keys, calls, stream):
+    """From the different values of each group; counts of rows come from elsewhere."""
+    groups = f" GROUP BY {keys}" if keys else ""
+    check_counts(f"SELECT {keys} {calls} {{ {body} }}{groups}", stream)
+
+
+@unhurried
+@given(st.sampled_from(("", "?a")), st.sampled_from(("MIN", "MAX", "SUM")), valued)
+def test_extremes_of_every_type_of_value(keys, function, stream):
+    groups = f" GROUP BY {keys}" if keys else ""
+    distinct = "DISTINCT " * (function == "SUM")
+    calls = f"({function}({distinct}?w) AS ?x) (AVG(?w) AS ?y)"
+    check_counts(f"SELECT {keys} {calls} {{ ?a :p ?b . ?a :v ?w }}{groups}", stream)
+
+
 @unhurried
 @given(st.sampled_from(BODIES), st.sampled_from(("", "?a", "?b", "?a ?b")), edges)
 def test_counts(body, keys, stream):

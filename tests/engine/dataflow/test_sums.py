@@ -17,11 +17,13 @@ from graphtide.algebra.nodes import Aggregate
 from graphtide.engine.dataflow import sums
 from graphtide.engine.dataflow.aggregates import GroupRows
 from graphtide.engine.dataflow.sums import SummedGroups
-from graphtide.kernel import JIT, groups
+from graphtide.kernel import JIT, groups, ordered
 from graphtide.kernel.batch import make_batch
+from graphtide.kernel.rowtable import LIVE
 from graphtide.plan import make
 from graphtide.plan.physical import Constant
 from graphtide.rdf.dictionary import TermDictionary
+from graphtide.rdf.kinds import XSD
 
 pytestmark = pytest.mark.skipif(not JIT, reason="without Numba there are exact states only")
 
@@ -32,6 +34,14 @@ AGGREGATES = (
     Aggregate(Var("sum"), "SUM", V),
     Aggregate(Var("avg"), "AVG", V),
     Aggregate(Var("none"), "SUM", Var("nowhere")),
+)
+ORDERED = (
+    Aggregate(Var("least"), "MIN", V),
+    Aggregate(Var("greatest"), "MAX", V),
+    Aggregate(Var("some"), "SAMPLE", V),
+    Aggregate(Var("different"), "COUNT", V, distinct=True),
+    Aggregate(Var("none"), "MAX", Var("nowhere")),
+    Aggregate(Var("n"), "COUNT", V),
 )
 INTEGERS = [str(number(str(n))) for n in (0, 1, -7, 12, 999_999_999_999_999)]
 NO_NUMBERS = ['"x"', "<ex:a>", '"x"@en']
@@ -45,9 +55,9 @@ OTHERS = [
 ]
 
 
-def operators(keys):
+def operators(keys, aggregates=AGGREGATES):
     terms = TermDictionary()
-    node = make.group(Constant((), (K, V), frozenset()), keys, AGGREGATES)
+    node = make.group(Constant((), (K, V), frozenset()), keys, aggregates)
     return terms, SummedGroups(node, terms), GroupRows(node, terms)
 
 
@@ -86,6 +96,100 @@ def test_kernel_equals_exact_states(seed, other, keys):
         assert total(summed.step(batch)) == total(exact.step(batch))
         assert summed.sizes() == exact.sizes()
     assert (summed._exact is not None) == other
+
+
+MOMENTS = [
+    f'"2026-11-{day}T10:00:00{zone}"^^<{XSD}dateTime>' for day in ("01", "17") for zone in ("", "Z")
+]
+SCALES = {
+    "integers": ([str(number(str(n))) for n in range(-20, 40)], ['"x"', str(number("05"))]),
+    "numbers": (
+        [str(number(f"{n}.5", "decimal")) for n in range(9)]
+        + [str(number(f"{n}", "double")) for n in (*range(9), "INF", "-INF", "1e300")],
+        [str(number("NaN", "double")), str(number("-0", "double")), MOMENTS[0]],
+    ),
+    "moments": (MOMENTS[:1] + MOMENTS[3:], [MOMENTS[1], str(number("1"))]),
+}
+
+
+@pytest.mark.parametrize("keys", [(K,), ()], ids=["keys", "no keys"])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("seed", range(6))
+def test_ordered_values_equal_exact_states(seed, scale, keys):
+    """MIN, MAX, SAMPLE and COUNT(DISTINCT); sometimes values come that the kernel cannot order."""
+    terms, summed, exact = operators(keys, ORDERED)
+    chance = random.Random(seed)
+    own = [terms.encode(f"<ex:k{n}>") for n in range(4)]
+    values, others = ([terms.encode(text) for text in texts] for texts in SCALES[scale])
+    values += [0] * (seed % 2)
+    other = seed > 2
+    present: list[tuple[int, int]] = []
+    tx = 0
+    for step in range(60):
+        lines = []
+        shrinking = step % 20 > 12
+        for _ in range(chance.choice((1, 1, 3, 50))):
+            tx += chance.choice((0, 1))
+            if present and chance.random() < (0.9 if shrinking else 0.4):
+                row, diff = present.pop(chance.randrange(len(present))), -1
+            else:
+                late = others * (other and step > 30)
+                row, diff = (chance.choice(own), chance.choice(values + late)), 1
+                present.append(row)
+            lines.append((tx, diff, *row))
+        tx += 1
+        batch = make_batch(lines, 2)
+        assert total(summed.step(batch)) == total(exact.step(batch))
+        assert summed.sizes() == exact.sizes()
+        if summed._exact is None:
+            trees = summed._groups.values
+            held = 2 * len({(key if keys else 0, value) for key, value in present if value})
+            assert trees.arrays.meta[LIVE] == held
+            assert set(trees.ids().tolist()) == {value for _, value in present if value}
+    assert (summed._exact is not None) == other
+
+
+def test_many_ordered_values_stay_in_order():
+    """Trees are searched by their order: they have all values, in order, and are low."""
+    terms, summed, _ = operators((K,), ORDERED)
+    key = terms.encode("<ex:k>")
+    ids = [terms.encode(str(number(str(n)))) for n in range(3000)]
+    for diff, some in ((1, ids), (-1, ids[::3]), (1, ids[::6])):
+        summed.step(make_batch([(0, diff, key, value) for value in some], 2))
+    nodes, order, _ = summed._groups.values.arrays
+    root = int(summed._groups.totals[0, groups.VALUES_OF + groups.TOTAL])
+    found, depths, rest, depth = [], [], [], 1
+    while rest or root:
+        while root:
+            rest.append((root, depth))
+            root, depth = int(nodes[root - 1, ordered.LEFT]), depth + 1
+        root, depth = rest.pop()
+        found.append(order[root - 1])
+        depths.append(depth)
+        root, depth = int(nodes[root - 1, ordered.RIGHT]), depth + 1
+    assert found == [n for n in range(3000) if n % 3 or not n % 6]
+    assert max(depths) < 60  # 12 levels at least
+
+
+def test_ids_of_other_terms_are_ordered_anew():
+    """What is no longer held may have been freed: its id and its number are free to be taken."""
+    terms, summed, exact = operators((K,), ORDERED)
+    key, one, two = (
+        terms.encode("<ex:k>"),
+        terms.encode(str(number("1"))),
+        terms.encode(INTEGERS[3]),
+    )
+    for value, diff in ((one, 1), (two, 1), (one, -1)):
+        batch = make_batch([(0, diff, key, value)], 2)
+        assert total(summed.step(batch)) == total(exact.step(batch))
+    terms.generation += 1
+    again = terms.encode(str(number("1.0", "decimal")))
+    batch = make_batch([(0, 1, key, again)], 2)
+    assert total(summed.step(batch)) == total(exact.step(batch))
+    assert summed._exact is None  # 1 is not there any more
+    batch = make_batch([(0, 1, key, one)], 2)
+    assert total(summed.step(batch)) == total(exact.step(batch))
+    assert summed._exact is not None
 
 
 @pytest.mark.parametrize("keys", [(), (K,), (K, V), (K, V, W)], ids=len)
@@ -146,7 +250,12 @@ def test_groups_that_go_leave_nothing():
 
 VALUES = [*map(number, ("1", "2", "-3")), iri("x"), Literal("text"), number("0.5", "decimal")]
 changes = streams([iri(n) for n in "ab"], [iri(n) for n in "pq"], VALUES)
-calls = st.sampled_from(("COUNT(*)", "COUNT(?v)", "SUM(?v)", "AVG(?v)", "COUNT(?w)", "SUM(?w)"))
+calls = st.sampled_from(
+    (
+        *("COUNT(*)", "COUNT(?v)", "SUM(?v)", "AVG(?v)", "COUNT(?w)", "SUM(?w)", "MIN(?v)"),
+        *("MAX(?v)", "MAX(?w)", "COUNT(DISTINCT ?v)", "COUNT(DISTINCT ?w)"),
+    )
+)
 
 
 @unhurried

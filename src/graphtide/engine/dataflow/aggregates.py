@@ -337,6 +337,11 @@ class RowNumbers:
         yield flat_ids(self._numbers)
 
 
+Adopted = tuple[int, int, int, list[tuple[int, int]]]
+"""Of an aggregate: its sum, the number of its values and of those that have none; and the values
+with their numbers, if they are needed."""
+
+
 class GroupRows:
     """All groups that have rows; without keys, the one group, even of no rows."""
 
@@ -373,14 +378,18 @@ class GroupRows:
         self._rows.drop_absent()
         return make_batch(out, self._width)
 
-    def adopt(self, key: Key, rows: int, totals: list[list[int]], row: Key | None) -> None:
-        """Begin with a group of counts and sums that were kept elsewhere, and its last row."""
+    def adopt(self, key: Key, rows: int, parts: Iterable[Adopted], row: Key | None) -> None:
+        """Begin with a group that was kept elsewhere, and its last row."""
         self._first = False
         group = self._group(key)
         group.rows, group.row = rows, row
-        for state, each in zip(group.states, totals, strict=True):
+        for state, (total, count, bad, values) in zip(group.states, parts, strict=True):
             if isinstance(state, CountState | SumState):
-                state.adopt(*each)
+                state.adopt(total, count, bad)
+            else:
+                for value, times in (*values, (0, bad)):
+                    if times:
+                        state.add(value, times)
 
     def _changes(self, batch: Ints) -> list[Change]:
         """Equal changes of a transaction as one, so that a bulk load costs little per row."""

@@ -1,7 +1,7 @@
-"""GROUP BY in the kernel: COUNT, and SUM and AVG as long as all values are integers.
+"""GROUP BY in the kernel: COUNT, SUM and AVG of integers, MIN and MAX of numbers or moments.
 
-The states of `aggregates` take over, for good, when a value comes that is a number of another kind,
-or a sum might exceed 62 bits. Until then, only the rows that are put out become literals.
+The states of `aggregates` take over, for good, when a value comes that the kernel cannot add up or
+order, or a sum might exceed 62 bits. Until then, only the rows that are put out become literals.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine.dataflow.aggregates import GroupRows
+from graphtide.engine.dataflow.aggregates import Adopted, GroupRows
 from graphtide.functions.arithmetic import op_divide
 from graphtide.functions.values import integer_term
 from graphtide.kernel import JIT
 from graphtide.kernel import groups as table
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, make_batch
+from graphtide.kernel.counts import DistinctKernel
 from graphtide.rdf import kinds
 from graphtide.rdf.term_tables import resized
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from graphtide.algebra.nodes import Aggregate
     from graphtide.engine.dataflow.operators import Operator
     from graphtide.plan.physical import GroupBy
     from graphtide.rdf.dictionary import TermDictionary
@@ -31,10 +33,79 @@ Bools = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 INTEGER_TEXT = f"^^<{kinds.XSD}integer>"
 
 
+EXTREMES = {"MIN": table.LEAST, "SAMPLE": table.LEAST, "MAX": table.GREATEST}
+
+
 def make_groups(node: GroupBy, terms: TermDictionary) -> Operator:
     """The operator of a node: in the kernel, if its aggregates can be maintained there."""
-    plain = all(a.function in ("COUNT", "SUM", "AVG") and not a.distinct for a in node.aggregates)
-    return SummedGroups(node, terms) if JIT and plain else GroupRows(node, terms)
+    plain = JIT and None not in map(_mode, node.aggregates)
+    return SummedGroups(node, terms) if plain else GroupRows(node, terms)
+
+
+def _mode(aggregate: Aggregate) -> int | None:
+    """What the kernel counts for an aggregate; None if it has to be done otherwise."""
+    whole = aggregate.argument is None
+    match aggregate.function:
+        case "MIN" | "MAX" | "SAMPLE":
+            return EXTREMES[aggregate.function]
+        case "COUNT" if aggregate.distinct:
+            return None if whole else table.DISTINCT
+        case "COUNT":
+            return table.ALL_ROWS if whole else table.BOUND
+        case "SUM" | "AVG" if not aggregate.distinct:
+            return table.NUMBERS
+        case _:
+            return None
+
+
+class OrderedIds:
+    """Whether the values of a column are in the order of their numbers, and no two have the same.
+
+    Numbers and moments are not compared with each other. Equal values of different terms are in the
+    order of their texts, which the kernel does not know.
+    """
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self._terms = terms
+        self._seen = np.zeros(64, np.bool_)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._generation = self._terms.generation
+        self._seen[:] = False
+        self._numbers = DistinctKernel(2)
+        self._moments: bool | None = None
+
+    def learn(self, ids: Ints, held: Callable[[], Ints]) -> bool:
+        """Whether these ids can be ordered, among each other and with those that are `held`."""
+        if self._generation != self._terms.generation:  # ids may have got other terms
+            kept = held()
+            ids = np.concatenate([ids, kept[self._seen[kept]]])
+            self._forget()
+        most = int(ids.max(initial=0))
+        if most >= len(self._seen):
+            self._seen = resized(self._seen, 2 * most)
+        new = ids[~self._seen[ids]]
+        if not len(new):
+            return True
+        self._seen[new] = True
+        new = np.unique(new[new != 0])
+        of, numbers = self._terms.kinds[new], self._terms.numbers[new] + 0.0  # -0 is 0
+        moments = (of == kinds.DATETIME) | (of == kinds.LOCAL_DATETIME)
+        if self._moments is None and len(new):
+            self._moments = bool(moments[0])
+        allowed = moments if self._moments else (of == kinds.EXACT) | (of == kinds.DOUBLE)
+        if not allowed.all() or np.isnan(numbers).any():
+            return False
+        batch = np.zeros((len(new), VALUES + 2), np.int32)
+        batch[:, DIFF] = 1
+        batch[:, VALUES:] = numbers.view(np.int32).reshape(-1, 2)
+        return len(self._numbers.step(batch)) == len(new)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._seen.nbytes + self._numbers.nbytes
 
 
 class IntegerIds:
@@ -77,11 +148,8 @@ class SummedGroups:
         self._node = node
         self._terms = terms
         self._functions = [a.function for a in node.aggregates]
-        counted = [table.ALL_ROWS if a.argument is None else table.BOUND for a in node.aggregates]
-        modes = [
-            mode if function == "COUNT" else table.NUMBERS
-            for mode, function in zip(counted, self._functions, strict=True)
-        ]
+        modes = [mode for mode in map(_mode, node.aggregates) if mode is not None]
+        self._modes = modes
         arguments = [
             VALUES + schema.index(a.argument) if a.argument in schema else -1
             for a in node.aggregates
@@ -92,6 +160,11 @@ class SummedGroups:
             for at, mode in zip(arguments, modes, strict=True)
             if mode == table.NUMBERS and at > 0
         ]
+        self._ordered = {
+            at: OrderedIds(terms)
+            for at, mode in zip(arguments, modes, strict=True)
+            if mode in (table.LEAST, table.GREATEST) and at > 0
+        }
         self._groups = table.GroupTable(
             *(np.array(each, np.int32) for each in (keys, modes, arguments)), always=not keys
         )
@@ -110,6 +183,9 @@ class SummedGroups:
             batch = np.concatenate([np.zeros((1, batch.shape[1]), np.int32), batch])
         for at in self._summed:
             self._integers.learn(batch[:, at])
+        for at, ordered in self._ordered.items():
+            if not ordered.learn(batch[:, at], self._groups.values.ids):
+                return self._exactly().step(batch[batch[:, DIFF] != 0])
         found = self._groups.step(batch, self._integers.classes, self._terms.numbers)
         if found is None:
             return self._exactly().step(batch[batch[:, DIFF] != 0])
@@ -171,6 +247,9 @@ class SummedGroups:
     def _literals(self, function: str, totals: Longs, there: Bools) -> Ints:
         """The ids of the results of an aggregate; 0 for an error."""
         totals[~there] = 0
+        if function in EXTREMES:
+            bad = (totals[:, table.BAD] != 0) & (function != "SAMPLE")
+            return np.where(bad, 0, totals[:, table.TOTAL]).astype(np.int32)
         if function == "AVG":
             rows, where = np.unique(totals, axis=0, return_inverse=True)
             each = [self._literal(function, *row) for row in rows.tolist()]
@@ -181,11 +260,14 @@ class SummedGroups:
         values, where = np.unique(column, return_inverse=True)
         texts = [f'"{value}"{INTEGER_TEXT}' for value in values.tolist()]
         found: Ints = self._terms.intern_column(texts)[where]
-        found[totals[:, table.BAD] != 0] = 0
+        if function != "COUNT":
+            found[totals[:, table.BAD] != 0] = 0
         return found
 
     def _literal(self, function: str, total: int, count: int, bad: int) -> int:
-        if bad:
+        if function in EXTREMES:
+            return 0 if bad and function != "SAMPLE" else total
+        if bad and function != "COUNT":
             return 0
         if function == "AVG" and count:
             return self._terms.intern(op_divide(integer_term(total), integer_term(count)))
@@ -200,13 +282,22 @@ class SummedGroups:
         for group, key, (rows, *values) in zip(
             groups.tolist(), keys.tolist(), totals.tolist(), strict=True
         ):
-            parts = [values[i : i + table.PARTS] for i in range(0, len(values), table.PARTS)]
+            parts = [
+                self._adopted(values, a, owner)
+                for a, owner in enumerate(self._groups.owners.tolist())
+            ]
             shown = (*key, *self._last[group].tolist()) if self._shown[group] else None
             self._exact.adopt(tuple(key), rows, parts, shown)
         return self._exact
 
+    def _adopted(self, totals: list[int], a: int, owner: int) -> Adopted:
+        total, count, bad = totals[table.PARTS * a : table.PARTS * (a + 1)]
+        ordered = self._modes[a] >= table.LEAST
+        root = totals[table.PARTS * owner + table.TOTAL] if ordered else 0
+        return total, count, bad, [*self._groups.values.values(root)]
+
     def held_ids(self) -> Iterator[Ints | Longs]:
-        """The keys and rows of all groups."""
+        """The keys and rows of all groups, and values in order."""
         if self._exact is not None:
             yield from self._exact.held_ids()
             return
@@ -223,4 +314,5 @@ class SummedGroups:
         if self._exact is not None:
             return self._exact.nbytes
         own = (self._shown, self._last, self._integers.classes)
-        return self._groups.nbytes + sum(array.nbytes for array in own)
+        ordered = sum(each.nbytes for each in self._ordered.values())
+        return self._groups.nbytes + ordered + sum(array.nbytes for array in own)

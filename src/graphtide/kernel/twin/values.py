@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -149,16 +150,20 @@ def calculated_outcome(op: int, left: Value, right: Value) -> int:
 
 
 def count_values(quads: Ints) -> values.ValueCounts:
-    """Per predicate: the numbers of quads, distinct subjects and objects; and the hubs of both.
+    """Per predicate: the numbers of quads, distinct subjects and objects; hubs and samples of both.
 
     >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
-    >>> [counts.tolist()[8:] for counts in count_values(quads)]
+    >>> [counts.tolist()[8:] for counts in count_values(quads)[:5]]
     [[1, 2], [1, 1], [1, 2], [], []]
     """
     counts = np.bincount(quads[:, 1]).astype(np.int64)
     subjects, objects = np.zeros_like(counts), np.zeros_like(counts)
     hubs: list[list[tuple[int, int, int]]] = [[], []]
-    for column, found, frequent in ((0, subjects, hubs[0]), (2, objects, hubs[1])):
+    samples: list[list[tuple[int, int]]] = [[], []]
+    for column, found, frequent, some in (
+        (0, subjects, hubs[0], samples[0]),
+        (2, objects, hubs[1], samples[1]),
+    ):
         degrees = Counter(zip(quads[:, 1].tolist(), quads[:, column].tolist(), strict=True))
         for predicate, _ in degrees:
             found[predicate] += 1
@@ -167,5 +172,16 @@ def count_values(quads: Ints) -> values.ValueCounts:
             few = found[predicate] <= values.MAX_HUBS
             if degree >= values.LEAST_HUB and (few or degree >= usual):
                 frequent.append((predicate, value, degree))
+            if _is_sampled(value, int(found[predicate])):
+                some.append((predicate, value))
     first, second = (np.array(each, np.int32).reshape(-1, 3) for each in hubs)
-    return counts, subjects, objects, first, second
+    third, fourth = (np.array(each, np.int32).reshape(-1, 2) for each in samples)
+    return counts, subjects, objects, first, second, third, fourth
+
+
+def _is_sampled(value: int, distinct: int) -> bool:
+    """Whether a value is sampled: of so many, at most 256 are expected."""
+    level = next(n for n in count() if distinct >> n <= values.MAX_SAMPLED)
+    mixed = value * 0x9E3779B97F4A7C15 % (1 << 64)
+    mixed = (mixed ^ mixed >> 32) * 0xBF58476D1CE4E5B9 % (1 << 64)
+    return (mixed >> 40) % (1 << level) == 0

@@ -1,0 +1,81 @@
+"""Samples of the values of columns: how many values two columns have in common.
+
+A value is sampled by its hash: the same values in every column that has them, so the values that
+two samples share are a sample of what the columns share. With each level half as many are sampled
+(a theta sketch) [Dasgupta, Lang, Rhodes, Thaler: A Framework for Estimating Stream Expression
+Cardinalities, ICDT 2016].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphtide.kernel.values import MAX_SAMPLED
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Ints
+
+NONE_FOUND = 0.5
+"""What an empty sample stands for: a value may have been missed, or may come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSample:
+    """Those values of a column whose hashes end with so many zeros, as ids.
+
+    `most` is a number that the different values do not exceed.
+    """
+
+    ids: frozenset[int]
+    level: int
+    most: float
+
+    @property
+    def size(self) -> float:
+        """The expected number of different values.
+
+        >>> ValueSample(frozenset({3, 9, 12}), level=4, most=100).size
+        48
+        """
+        return min(max(len(self.ids), NONE_FOUND) * (1 << self.level), self.most)
+
+    def shared(self, other: ValueSample) -> ValueSample:
+        """The values that are in both columns.
+
+        >>> few = ValueSample(frozenset({3, 9, 12}), level=0, most=3)
+        >>> few.shared(ValueSample(frozenset({9, 40, 66}), level=4, most=50)).size
+        3
+        """
+        level, most = max(self.level, other.level), min(self.most, other.most)
+        return ValueSample(self.ids & other.ids, level, most)
+
+
+class StoredSample(NamedTuple):
+    """The sample of a column with so many different values, as an array."""
+
+    ids: Ints
+    distinct: int
+
+    def loaded(self) -> ValueSample:
+        """The sample as a set.
+
+        >>> import numpy as np
+        >>> [StoredSample(np.arange(2), n).loaded().level for n in (256, 257, 513, 514)]
+        [0, 1, 1, 2]
+        """
+        level = (self.distinct // (MAX_SAMPLED + 1)).bit_length()
+        return ValueSample(frozenset(self.ids.tolist()), level, float(self.distinct))
+
+
+def values_to_meet(one: ValueSample | None, other: ValueSample | None) -> float | None:
+    """The values among which those of two columns are drawn: pairs that agree are one in so many.
+
+    >>> users = ValueSample(frozenset(range(100)), 0, 100)
+    >>> with_a_home_page = ValueSample(frozenset(range(90, 140)), 0, 50)
+    >>> values_to_meet(users, with_a_home_page)  # of 100 * 50 pairs, 10 agree
+    500.0
+    """
+    if one is None or other is None:
+        return None
+    return max(one.size * other.size / one.shared(other).size, 1.0)
