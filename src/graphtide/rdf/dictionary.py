@@ -241,8 +241,9 @@ class TermDictionary:
         """Return the id of a term that `known` lacks."""
         self.grown = True
         if self._buffer is None:
-            # A text that is in the table is canonical, so most need not be parsed.
-            found = self._stored.find(term) if isinstance(term, str) else 0
+            # A text that is in the table is canonical, so most literals need not be parsed. What
+            # other terms look like is checked in less time than it takes to find them first.
+            found = self._stored.find(term) if term.__class__ is str and term[:1] == '"' else 0
             found = found or self._stored.add(canonical_of(term))
         else:
             text = canonical_of(term)

@@ -30,6 +30,7 @@ class EventPublisher:
         self.schedule = runtime.schedule
         self.lock = runtime.lock
         self._runtime = runtime
+        self._terms = runtime.terms
         self._apart = apart
         self.numbers = 0
 
@@ -100,8 +101,12 @@ class EventPublisher:
                 return False
         elif time is None:
             time = schedule.buffer.newest
-        terms = self._runtime.terms
-        quads = [quad_ids(terms, s, p, o, None) for s, p, o in triples]
+        terms = self._terms
+        if len(triples) == 1:
+            ((s, p, o),) = triples
+            quads = [quad_ids(terms, s, p, o, None)]
+        else:
+            quads = [quad_ids(terms, s, p, o, None) for s, p, o in triples]
         return schedule.defer(self, schedule.clock if time is None else time, quads)
 
     def pass_on(self, _: EventBuffer) -> None:

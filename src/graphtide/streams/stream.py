@@ -287,7 +287,6 @@ class Stream:
         for _, quads, _ in (*self._waiting, *self._unpublished_lines):
             yield quads
 
-    @synchronized
     def push(
         self, triples: Iterable[tuple[TermLike, TermLike, ObjectLike]], *, time: int,
         graph: TermLike | None = None,
@@ -296,15 +295,21 @@ class Stream:
 
         Where nobody could tell, it waits until somebody looks: many are then taken in at once.
         """
-        # Triples that are computed on the way may use the graph: they are taken before any id is.
-        quads = [quad_ids(self._terms, s, p, o, graph) for s, p, o in list(triples)]
-        schedule = self._publisher.schedule
-        if quads and time <= LARGEST and schedule.defer(self, time, quads):
-            return
-        times = np.full(len(quads), time, np.int64)
-        events = np.zeros(len(quads), np.int64)
-        rows = np.array(quads, np.int32).reshape(-1, 4)
-        self.push_ids(times, rows, newest=time, events=events)
+        with self.lock:
+            # Triples that are computed on the way may use the graph: they are taken before any id.
+            listed, terms = list(triples), self._terms
+            if len(listed) == 1:
+                ((s, p, o),) = listed
+                quads = [quad_ids(terms, s, p, o, graph)]
+            else:
+                quads = [quad_ids(terms, s, p, o, graph) for s, p, o in listed]
+            schedule = self._publisher.schedule
+            if quads and time <= LARGEST and schedule.defer(self, time, quads):
+                return
+            times = np.full(len(quads), time, np.int64)
+            events = np.zeros(len(quads), np.int64)
+            rows = np.array(quads, np.int32).reshape(-1, 4)
+            self.push_ids(times, rows, newest=time, events=events)
 
     @synchronized
     def push_ids(
