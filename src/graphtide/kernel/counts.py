@@ -192,10 +192,14 @@ class DistinctKernel:
 
     def __init__(self, width: int) -> None:
         self._table = RowTable(width)
+        self._room = 0
 
     def step(self, batch: Ints) -> Ints:
         """The change of the set of rows for a change of their counts."""
-        self._table.reserve(len(batch))
+        rows = len(batch)
+        if self._room < rows:
+            self._room = self._table.reserve(rows)
+        self._room -= rows
         out = np.empty_like(batch)
         return out[: distinct_step(self._table.arrays, batch, out)]
 

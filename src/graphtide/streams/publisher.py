@@ -55,6 +55,9 @@ class EventPublisher:
 
     def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
         """A number for the event of each quad that no other event has."""
+        if len(times) == 1:
+            self.numbers += 1
+            return np.array([self.numbers - 1], np.int64)
         if events is None:
             begins = (times[1:] != times[:-1]) | (quads[1:, 3] != quads[:-1, 3])
             events = np.concatenate([[0], np.cumsum(begins)])

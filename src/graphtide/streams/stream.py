@@ -249,6 +249,9 @@ class Stream:
     received = Counted()
     pruned = Counted()
     unpublished = Counted()
+    _watermark: int
+    _received: int
+    _pruned: int
 
     def __init__(
         self,
@@ -372,8 +375,10 @@ class Stream:
         """Release buffered events."""
         times, sizes, quads = buffer.columns()
         if len(times):
-            number = np.repeat(np.arange(len(times)), sizes)
-            rows = times[number]
+            rows, number = times, None
+            if len(quads) > 1:
+                number = np.repeat(np.arange(len(times)), sizes)
+                rows = times[number]
             numbers = self._publisher.number(rows, quads, number)
             self._waiting.append((rows, quads, numbers))
             self._newest, buffer.times = int(times[-1]), []
@@ -432,8 +437,8 @@ class Stream:
         if self._releasing:  # an action emits an event, and later ones of a batch are on their way
             watermark = min(watermark, self._publisher.schedule.clock)
         self._hand_over(watermark)
-        if watermark > self.watermark:
-            self.watermark = watermark
+        if watermark > self._watermark:
+            self._watermark = watermark
             self._moved()
 
     def _hand_over(self, watermark: int) -> None:
@@ -529,9 +534,9 @@ class Stream:
     def _append(self, times: Longs, quads: Ints) -> None:
         held = self.filter.mask(quads)
         self.events.append(times, quads, held)
-        self.received += len(quads)
+        self._received += len(quads)
         if held is not None:
-            self.pruned += len(quads) - int(np.count_nonzero(held))
+            self._pruned += len(quads) - int(np.count_nonzero(held))
 
     def _order(self) -> None:
         """Sort the waiting events by time, stably."""

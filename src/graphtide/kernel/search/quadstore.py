@@ -372,10 +372,10 @@ class QuadStore:
         many = len(changes)
         if len(self._effects) < many:
             self._effects = np.empty(2 * many, np.int32)
-        if many <= CHUNK:
+        n = 0
+        if 0 < many <= CHUNK:
             n = self._apply_chunk(changes, 0, many, 0)
         else:
-            n = 0
             for first in range(0, many, CHUNK):
                 n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
         if n == 0:
