@@ -71,6 +71,12 @@ class ChangeRates:
 
     def sample(self, changes: Ints, counted: int) -> None:
         """Count the last changes by predicate, for all since the last sample."""
+        if len(changes) == 1:  # which one call in many has to wait for
+            predicate = changes.item(0, VALUES + PREDICATE)
+            known = self._changes.get(predicate, 0.0)
+            self._changes[predicate] = known + counted - self.counted
+            self.counted = counted
+            return
         rows = changes[:: 1 + len(changes) // MAX_SAMPLED]
         each = (counted - self.counted) / max(len(rows), 1)
         for predicate, n in Counter(rows[:, VALUES + PREDICATE].tolist()).items():
