@@ -314,7 +314,6 @@ class LiveGraph:
         with self._runtime.schedule.recorded("stream", str(name), lateness):
             return self._streams.stream(name, lateness)
 
-    @synchronized
     def publish(
         self,
         triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
@@ -330,15 +329,17 @@ class LiveGraph:
         may replace; with a duration, `time` is the end, when the event comes.
         Rules that it completes have fired when this returns, or else before anybody looks.
         """
-        runtime, listed = self._runtime, list(triples)  # computing them may use the graph
-        if start is not None or end is not None or duration:
-            time, duration = event_end(time, start, end, duration)
-        if duration or not self._streams.publisher.defer(listed, time):
-            with runtime.schedule:
-                stamp = runtime.reach(time)
-                ids = [quad_ids(runtime.terms, *triple, None)[:3] for triple in listed]
-                runtime.publish(make_events([ids], [stamp], duration))
-            runtime.reclaim()
+        with self.lock:
+            listed = list(triples)  # computing them may use the graph
+            if start is not None or end is not None or duration:
+                time, duration = event_end(time, start, end, duration)
+            if duration or not self._streams.publisher.defer(listed, time):
+                runtime = self._runtime
+                with runtime.schedule:
+                    stamp = runtime.reach(time)
+                    ids = [quad_ids(runtime.terms, *triple, None)[:3] for triple in listed]
+                    runtime.publish(make_events([ids], [stamp], duration))
+                runtime.reclaim()
 
     # --- standing queries ---
 

@@ -435,12 +435,12 @@ def graph_after_an_error(store="all"):
     graph.insert(iri("a"), iri("p"), iri("b"))
     graph.stats()
     queries = graph._runtime.queries
-    queries.take = lambda *_: 1 // 0
+    queries.react = lambda *_: 1 // 0
     try:
         graph.insert(iri("b"), iri("q"), '"lost"')
         graph.stats()
     except ZeroDivisionError:
-        del queries.take
+        del queries.react
     touch(graph)
     later = graph.watch(PREFIX + "SELECT ?a { ?a :r :x }") if store == "all" else None
     graph.insert(iri("b"), iri("q"), '"c"')

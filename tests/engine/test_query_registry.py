@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from engine.small_graph import KNOWN, KNOWS, PATHS, PREFIX, answer, delete, insert, lines, watch
 
@@ -214,3 +216,36 @@ def test_after_a_drop_a_new_query_would_start_wrong_and_is_refused():
     assert graph.stats().queries == 2
     insert(graph, "b knows c")
     assert len(graph) == 2
+
+
+PROJECTIONS = (
+    "SELECT ?c ?a { ?a :knows ?b . ?b :knows ?c }",
+    "SELECT ?b { ?a :knows ?b . ?b :knows ?c }",
+    "SELECT ?a ?b ?c { ?a :knows ?b . ?b :knows ?c }",
+    "SELECT DISTINCT ?a { ?a :knows ?b . ?b :knows ?c }",
+    "SELECT ?a { ?a :knows ?b FILTER NOT EXISTS { ?b :likes ?a } }",
+)
+"""Some share a search: it has one reader, a projection, only while the others are not there."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_queries_that_come_and_go_change_nothing_for_the_others(seed):
+    rng, graph, reference = random.Random(seed), LiveGraph(), LiveGraph()
+    plain = [watch(reference, text, strategy="rete") for text in PROJECTIONS]
+    found = {}
+    for _ in range(300):
+        if rng.random() < 0.1:
+            at = rng.randrange(len(PROJECTIONS))
+            if at in found:
+                found.pop(at).close()
+            else:
+                found[at] = watch(graph, PROJECTIONS[at], strategy="search")
+                assert answer(found[at]) == answer(plain[at])
+        change = insert if rng.random() < 0.6 else delete
+        text = f"{rng.choice('abc')} {rng.choice(('knows', 'likes'))} {rng.choice('abc')}"
+        for each in (graph, reference):
+            change(each, text)
+        for at, query in found.items():
+            assert lines(query.delta()) == lines(plain[at].delta())
+            assert answer(query) == answer(plain[at])
+            assert query.count() == plain[at].count()

@@ -1,10 +1,11 @@
 """The compiled answer and DISTINCT against their twins."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import batches, in_order, needs_jit, net, often
 
-from graphtide.kernel.batch import make_batch
+from graphtide.kernel.batch import VALUES, make_batch
 from graphtide.kernel.counts import Answer, DistinctKernel
 from graphtide.kernel.twin import Answer as AnswerTwin
 from graphtide.kernel.twin import DistinctKernel as DistinctTwin
@@ -27,6 +28,18 @@ def test_net_and_twin_agree_row_for_row(case):
         assert out.tolist() == twin.step(batch).tolist()
         assert sorted(kernel.rows().tolist()) == sorted(twin.rows().tolist())
         assert len(kernel) == len(twin)
+
+
+@often
+@given(st.lists(batches(3, most=25), max_size=5), st.permutations(range(3)), st.integers(0, 3))
+def test_some_columns_of_a_batch_are_as_a_batch_of_these_columns(steps, order, width):
+    columns = np.array([VALUES + column for column in order[:width]], np.int32)
+    kernel, twin, projected = Answer(width), AnswerTwin(width), Answer(width)
+    for batch in steps:
+        part = np.ascontiguousarray(batch[:, [0, 1, *columns]])
+        assert kernel.step(batch, columns).tolist() == projected.step(part).tolist()
+        twin.step(batch, columns)
+        assert sorted(kernel.rows().tolist()) == sorted(twin.rows().tolist())
 
 
 @often

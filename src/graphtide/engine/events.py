@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -293,17 +292,22 @@ class EventBuffer:
         """Begin again with events for a sink, from a time on."""
         self.times: list[int] = []
         self._sizes: list[int] = []
-        self._quads = array("i")
+        self._quads: list[int] = []
         self.newest = time
         self.sink = sink
 
     def add(self, time: int, quads: Sequence[Ids]) -> int:
         """Add an event that is not older than the others; how many there are."""
-        for quad in quads:
-            self._quads.extend(quad)
-        self._sizes.append(len(quads))
-        self.times.append(time)
         self.newest = time
+        try:
+            for quad in quads:
+                self._quads.extend(quad)
+            self._sizes.append(len(quads))
+            self.times.append(time)
+        except BaseException:  # an interrupt: only whole events stay
+            del self._sizes[len(self.times) :]
+            del self._quads[4 * sum(self._sizes) :]
+            raise
         return len(self.times)
 
     def columns(self) -> tuple[Longs, Longs, Ints]:

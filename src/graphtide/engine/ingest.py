@@ -5,10 +5,10 @@ A piece is worth one kernel call. Single changes wait in the write buffer until 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -386,8 +386,11 @@ MAX_BUFFERED = 4096
 A kernel call costs more than a change. A batch keeps its transactions apart, and every look at an
 answer flushes first, so nobody can tell that changes waited."""
 
-_ROW = Struct("6i")
+_ROW = struct.Struct("6i")
 _write = _ROW.pack_into
+
+_Space = tuple[Ints, memoryview, Ints]
+"""Room for changes: rows, their bytes, and the first row as a batch."""
 
 
 class WriteBuffer:
@@ -399,72 +402,88 @@ class WriteBuffer:
     [[0, 1, 2, 3, 4, 0]]
     """
 
-    __slots__ = ("_bytes", "_end", "_other", "_other_bytes", "_rows", "_times", "_txs", "waiting")
+    __slots__ = ("_bytes", "_end", "_first", "_other", "_piece", "_space", "_times", "waiting")
 
     def __init__(self) -> None:
         self.waiting = 0
         self._end = 0
+        self._first = 0  # the number of the first transaction; those of the others follow
         self._times: list[int] = []
-        self._txs: list[int] = []
-        self._make_room(MAX_BUFFERED)
-        self._other: Ints = np.zeros((MAX_BUFFERED, 6), np.int32)
-        self._other_bytes = self._other.data.cast("B")
+        self._piece: Transactions | None = None
+        self._space, self._other = _space(MAX_BUFFERED), _space(MAX_BUFFERED)
+        self._bytes = self._space[1]
 
-    def _make_room(self, rows: int) -> None:
-        larger = np.zeros((rows, 6), np.int32)
-        if self._end:
-            larger[: len(self._rows)] = self._rows
-        self._rows: Ints = larger
-        self._bytes = larger.data.cast("B")
+    def _make_room(self) -> None:
+        rows = self._space[0]
+        larger = _space(2 * len(rows))
+        larger[0][: len(rows)] = rows
+        self._space, self._bytes = larger, larger[1]
 
     def several(self, time: int, tx: int, changes: Sequence[tuple[int, Ids]]) -> None:
         """Add a transaction; it is part of the buffer when all of its changes are written."""
         end = self._end
         while end + 24 * len(changes) > len(self._bytes):
-            self._make_room(2 * len(self._rows))
+            self._make_room()
         for diff, ids in changes:
             _write(self._bytes, end, self.waiting, diff, *ids)
             end += 24
+        if not self.waiting:
+            self._first = tx
         self._times.append(time)
-        self._txs.append(tx)
         self._end = end
         self.waiting += 1
 
     def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
         """Add a transaction of one change; how many transactions wait now."""
-        if self._end == len(self._bytes):
-            self._make_room(2 * len(self._rows))
-        _write(self._bytes, self._end, self.waiting, diff, *ids)
+        end, waiting = self._end, self.waiting
+        s, p, o, g = ids
+        try:
+            _write(self._bytes, end, waiting, diff, s, p, o, g)
+        except struct.error:  # there is no room
+            self._make_room()
+            _write(self._bytes, end, waiting, diff, s, p, o, g)
+        if not waiting:
+            self._first = tx
         self._times.append(time)
-        self._txs.append(tx)
-        self._end += 24
-        self.waiting += 1
-        return self.waiting
+        self._end = end + 24
+        self.waiting = waiting = waiting + 1
+        return waiting
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the changes that wait."""
-        yield self._rows[: self._end // 24, VALUES:]
+        yield self._space[0][: self._end // 24, VALUES:]
 
-    def waiting_piece(self) -> tuple[Ints, list[int], list[int]]:
+    def waiting_piece(self) -> Transactions:
         """What waits: a batch of changes, with the times and numbers of its transactions.
 
         The batch is good until the buffer is emptied twice.
         """
-        return self._rows[: self._end // 24], self._times, self._txs
+        end, many, first = self._end, self.waiting, self._first
+        if many == 1 and end == 24:  # tuples take less memory, and no time of the collector
+            piece: Transactions = self._space[2], (self._times[0],), (first,)
+        else:
+            piece = self._space[0][: end // 24], self._times, range(first, first + many)
+        self._piece = piece
+        return piece
 
     def holds(self, piece: Transactions) -> bool:
         """Whether this piece is what waits, and the buffer was not emptied since."""
-        return piece[1] is self._times
+        return piece is self._piece
 
     def clear(self) -> None:
-        """Empty the buffer."""
-        self._times, self._txs = [], []
-        self._rows, self._other = self._other, self._rows
-        self._bytes, self._other_bytes = self._other_bytes, self._bytes
+        """Empty the buffer. An interrupt comes before or after this: nothing is called in it."""
+        self._space, self._other = self._other, self._space
+        self._bytes = self._space[1]
+        self._times, self._piece = [], None
         self._end = self.waiting = 0
 
-    def take(self) -> tuple[Ints, list[int], list[int]]:
+    def take(self) -> Transactions:
         """Empty the buffer: what was waiting."""
         piece = self.waiting_piece()
         self.clear()
         return piece
+
+
+def _space(rows: int) -> _Space:
+    made = np.zeros((rows, 6), np.int32)
+    return made, made.data.cast("B"), made[:1]

@@ -9,13 +9,13 @@ from collections import Counter
 from dataclasses import replace
 from logging import getLogger
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.nodes import SelectQuery, Slice
 from graphtide.algebra.variables import schema
 from graphtide.engine.dataflow.due_rows import Now
-from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
+from graphtide.engine.dataflow.network import SMALL, Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
 from graphtide.engine.evaluate import PREDICATE, evaluate_once, in_order, measure
 from graphtide.engine.services import load_services
@@ -30,6 +30,7 @@ from graphtide.plan.physical import QueryPlan, Search, predicates, searches
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from graphtide.engine.dataflow.network import Node
     from graphtide.engine.results import Delta, TransactionTimes
     from graphtide.engine.services import ServiceTables
     from graphtide.engine.watch import Query
@@ -70,6 +71,12 @@ class ChangeRates:
 
     def sample(self, changes: Ints, counted: int) -> None:
         """Count the last changes by predicate, for all since the last sample."""
+        if len(changes) == 1:  # which one call in many has to wait for
+            predicate = changes.item(0, VALUES + PREDICATE)
+            known = self._changes.get(predicate, 0.0)
+            self._changes[predicate] = known + counted - self.counted
+            self.counted = counted
+            return
         rows = changes[:: 1 + len(changes) // MAX_SAMPLED]
         each = (counted - self.counted) / max(len(rows), 1)
         for predicate, n in Counter(rows[:, VALUES + PREDICATE].tolist()).items():
@@ -158,6 +165,10 @@ class RunningPlans:
         with Allowance(self.limits, "flush") as own:
             return self.network.step(outputs, own)
 
+    def leaf(self, number: int) -> int | None:
+        """The node of the network that passes on the rows of a program, if there is one."""
+        return self._leaves.get(number)
+
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids that the nodes of all plans store."""
         return self.network.held_ids()
@@ -228,6 +239,14 @@ class PreparedQuery:
         self._registry.plans.let_go(self._numbers)
 
 
+class DirectReader(NamedTuple):
+    """The one query that reads a search, by a projection: its columns, the nodes in between."""
+
+    query: Query
+    columns: Ints
+    nodes: tuple[Node, ...]
+
+
 class QueryRegistry:
     """Queries, oldest first, wired to the nodes of their plans.
 
@@ -244,6 +263,7 @@ class QueryRegistry:
         self._store = store
         self._queries: dict[str, Query] = {}
         self._readers: dict[int, list[Query]] = {}
+        self._direct: dict[int, DirectReader | None] = {}  # by program; found when needed
         self._look_at = FIRST_REPLAN
         self._look_after = 0.0
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
@@ -360,6 +380,34 @@ class QueryRegistry:
         self.replans += 1
         return True
 
+    def react(
+        self, batches: Mapping[int, Ints], stamps: TransactionTimes, changes: Ints
+    ) -> list[tuple[Query, Delta]]:
+        """Take in the rows that changes of quads caused, by program; the deltas to notify of."""
+        if len(batches) == 1:
+            [(number, batch)] = batches.items()
+            rows = len(batch)
+            direct = self._direct.get(number) if rows <= SMALL else None
+            if direct is None and rows <= SMALL and number not in self._direct:
+                direct = self._direct[number] = self._find_direct(number)
+            if direct is not None:  # as `take` and the network would do it, but in fewer steps
+                query, columns, nodes = direct
+                for node in nodes:
+                    node.messages += rows
+                delta = query.take(batch, stamps, columns)
+                self._observe(changes)
+                return [] if delta is None else [(query, delta)]
+        with Allowance(self.plans.limits, "flush") as left:
+            return self.take(self.plans.advance(batches, left), stamps, changes)
+
+    def _find_direct(self, number: int) -> DirectReader | None:
+        leaf = self.plans.leaf(number)
+        if leaf is None or leaf in self._readers:  # a query has all columns
+            return None
+        found = self.plans.network.projection(leaf)
+        readers = () if found is None else self._readers.get(found[0], ())
+        return DirectReader(readers[0], *found[1:]) if found and len(readers) == 1 else None
+
     def take(
         self, outputs: Mapping[int, Ints], stamps: TransactionTimes, changes: Ints | None = None
     ) -> list[tuple[Query, Delta]]:
@@ -373,14 +421,18 @@ class QueryRegistry:
                 delta = query.take(output, stamps)
                 if delta is not None:
                     deltas.append((query, delta))
+        self._observe(changes)
+        if len(deltas) > 1:
+            deltas.sort(key=lambda each: each[0].order)
+        return deltas
+
+    def _observe(self, changes: Ints | None) -> None:
+        """Count some changes by predicate, and plan again where it is time to."""
         changed = self._store.changed
         if changes is not None and changed - self.plans.rates.counted >= SAMPLED:
             self.plans.rates.sample(changes, changed)
         if (self._to_plan or changed >= self._look_at) and perf_counter() >= self._look_after:
             self._look_again()
-        if len(deltas) > 1:
-            deltas.sort(key=lambda each: each[0].order)
-        return deltas
 
     def _look_again(self) -> None:
         """Find the queries whose estimates are off by a factor, or plan one of those found again.
@@ -415,6 +467,7 @@ class QueryRegistry:
         Nothing of the present state is used but the histories of deltas, and all is replaced at the
         end: if this is interrupted, it can be done again.
         """
+        self._direct = {}
         plans = RunningPlans(store, self.plans.terms, self.plans.limits, self.plans.now)
         plans.rates = self.plans.rates
         started = [(query, *plans.attach(query.plan)) for query in self]
@@ -429,11 +482,13 @@ class QueryRegistry:
         self.plans, self._store, self._readers = plans, store, readers
 
     def _attach(self, query: Query) -> Ints:
+        self._direct = {}
         query.node_ids, rows = self.plans.attach(query.plan)
         self._readers.setdefault(query.node_ids[query.plan.root], []).append(query)
         return rows
 
     def _detach(self, query: Query) -> None:
+        self._direct = {}
         root = query.node_ids[query.plan.root]
         self._readers[root].remove(query)
         if not self._readers[root]:

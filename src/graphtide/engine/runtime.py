@@ -19,7 +19,7 @@ from graphtide.engine.transaction import in_one, undone
 from graphtide.engine.watch import MAX_COUNTED, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
-from graphtide.limits import Allowance, Limits, end_all
+from graphtide.limits import Limits, end_all
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 
@@ -144,11 +144,13 @@ class Runtime:
             self.schedule.drain()
         if self._underway is not None:
             self._recover()
-        while self._unnotified or self._queue or self._buffer.waiting:
+        while True:
             if self._unnotified:
                 self._notify()
             elif self._queue:
                 self._run_next()
+            elif not self._buffer.waiting:
+                return
             elif self.eager or self.queries.with_callbacks:
                 self._queue.extend(ingest.one_by_one(self._buffer.take()))
             else:
@@ -172,7 +174,8 @@ class Runtime:
     def settle(self) -> None:
         """Flush at the start or at the end of what a user calls: terms may be freed here."""
         self.flush()
-        self.reclaim()
+        if self.terms.grown or ALWAYS:
+            self.reclaim()
 
     def reclaim(self, *, calls: int = 0) -> None:
         """A safe point, inside so many calls of users: free terms if nothing is under way.
@@ -216,10 +219,8 @@ class Runtime:
             if ALWAYS:
                 self.reclaimer.verify(changes[:, VALUES:])
             if batches := self.store.apply(changes):  # which has an allowance of its own
-                with Allowance(self.limits, "flush") as left:
-                    stamps = TransactionTimes(times, txs, self.done)
-                    outputs = self.queries.plans.advance(batches, left)
-                    deltas = self.queries.take(outputs, stamps, changes)
+                stamps = TransactionTimes(times, txs, self.done)
+                deltas = self.queries.react(batches, stamps, changes)
             if recorder is not None:
                 recorder.changes(piece)
             self.done += len(times)
@@ -327,8 +328,8 @@ class Runtime:
                 schedule.advance(time)
                 self.write(diff, ids, None)
             return
-        self.last_tx += 1
-        waiting = self._buffer.single(schedule.clock, self.last_tx, diff, ids)
+        self.last_tx = tx = self.last_tx + 1
+        waiting = self._buffer.single(schedule.clock, tx, diff, ids)
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             self.settle()
 

@@ -467,18 +467,24 @@ class Query:
 
     # --- called by the registry ---
 
-    def take(self, root: Ints, stamps: TransactionTimes) -> Delta | None:
-        """Apply the changes of a batch of transactions; the delta, if there are callbacks."""
+    def take(
+        self, root: Ints, stamps: TransactionTimes, columns: Ints | None = None
+    ) -> Delta | None:
+        """Apply the changes of a batch of transactions; the delta, if there are callbacks.
+
+        With `columns`, the answer has only those of the batch, in this order.
+        """
         if not len(root):
             return None
-        net = self._answer.step(root)
-        if not len(net):
-            return None
+        net = self._answer.step(root, columns)
         rows = len(net)
+        if not rows:
+            return None
         self._count += net.item(0, DIFF) if rows == 1 else int(net[:, DIFF].sum())
         self._history.append((net, stamps))
         self._held += rows
-        while self._limit is not None and self._held > self._limit and self._evict(self._limit):
+        limit = self._limit
+        while limit is not None and self._held > limit and self._evict(limit):
             pass
         listening = self._on_delta or self._on_appear or self._on_disappear
         return self._delta(net, stamps) if listening else None

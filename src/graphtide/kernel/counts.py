@@ -45,12 +45,15 @@ def consolidate_step(
     meta: Longs,
     width: int,
     batch: Ints,
+    columns: Ints,
+    key: Ints,
     touched: Ints,
     out: Ints,
 ) -> Int:
     """Consolidate each transaction into the table; write the rows that changed, return how many.
 
-    `touched` is scratch space of two columns: a changed row, and its count before.
+    `columns` are those of the batch that the table has. `key` and `touched` are scratch space: a
+    row; and two columns, a changed row and its count before.
     """
     t = Table(rows, slots, heads, indexes, meta, width)
     note = t.width + 1  # a live row's unused cell holds its index in `touched`, plus 1
@@ -60,11 +63,13 @@ def consolidate_step(
         tx = batch[i, TX]
         many = 0
         while i < len(batch) and batch[i, TX] == tx:
-            hash_ = row_hash(t.width, batch, i, VALUES)
-            slot = find_slot(t, hash_, batch, i, VALUES)
+            for c in range(t.width):
+                key[0, c] = batch[i, columns[c]]
+            hash_ = row_hash(t.width, key, 0, 0)
+            slot = find_slot(t, hash_, key, 0, 0)
             row = t.slots[slot, HEAD] - 1
             if row < 0:
-                row = add_row(t, slot, hash_, batch, i, VALUES)
+                row = add_row(t, slot, hash_, key, 0, 0)
                 t.rows[row, note] = 0
             if t.rows[row, note] == 0:
                 touched[many, 0] = row
@@ -104,17 +109,24 @@ class Answer:
     def __init__(self, width: int) -> None:
         self._table = RowTable(width)
         self._room = 0
+        self._columns: Ints = np.arange(VALUES, VALUES + width, dtype=np.int32)
+        self._key: Ints = np.zeros((1, max(width, 1)), np.int32)
         self._touched: Ints = np.empty((SCRATCH, 2), np.int32)
 
-    def step(self, batch: Ints) -> Ints:
-        """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`."""
+    def step(self, batch: Ints, columns: Ints | None = None) -> Ints:
+        """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`.
+
+        With `columns`, only those of the batch, in this order.
+        """
         rows = len(batch)
         if self._room < rows:
             self._room = self._table.reserve(rows)
         self._room -= rows
-        out = np.empty((rows, DELTA_VALUES + self._table.width), np.int32)
+        table = self._table
+        out = np.empty((rows, DELTA_VALUES + table.width), np.int32)
         touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
-        n = int(consolidate_step(*self._table.arrays, batch, touched, out))
+        taken = self._columns if columns is None else columns
+        n: int = consolidate_step(*table.arrays, batch, taken, self._key, touched, out)
         if rows > SCRATCH:
             self._shrink()
         if n == rows:
@@ -132,7 +144,8 @@ class Answer:
         table = RowTable(width)
         room = table.reserve(len(rows)) - len(rows)
         unused = np.empty((len(rows), DELTA_VALUES + width), np.int32)
-        consolidate_step(*table.arrays, batch, np.empty((len(rows), 2), np.int32), unused)
+        touched = np.empty((len(rows), 2), np.int32)
+        consolidate_step(*table.arrays, batch, self._columns, self._key, touched, unused)
         self._room, self._table = room, table  # last: whatever fails before has changed nothing
 
     def rows(self) -> Ints:
@@ -179,10 +192,14 @@ class DistinctKernel:
 
     def __init__(self, width: int) -> None:
         self._table = RowTable(width)
+        self._room = 0
 
     def step(self, batch: Ints) -> Ints:
         """The change of the set of rows for a change of their counts."""
-        self._table.reserve(len(batch))
+        rows = len(batch)
+        if self._room < rows:
+            self._room = self._table.reserve(rows)
+        self._room -= rows
         out = np.empty_like(batch)
         return out[: distinct_step(self._table.arrays, batch, out)]
 

@@ -21,7 +21,7 @@ from graphtide.errors import DataError, TermError
 from graphtide.jit import JIT
 from graphtide.rdf import term_tables
 from graphtide.rdf.kinds import UNBOUND
-from graphtide.rdf.terms import Term, canonical_of, parse_term
+from graphtide.rdf.terms import Term, canonical_of, canonical_text, parse_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -248,16 +248,19 @@ class TermDictionary:
         """Return the id of a term that `known` lacks."""
         self.grown = True
         if self._buffer is None:
-            # A text that is in the table is canonical, so most need not be parsed.
-            found = self._stored.find(term) if isinstance(term, str) else 0
+            # A text that is in the table is canonical, so most literals need not be parsed. What
+            # other terms look like is checked in less time than it takes to find them first.
+            found = self._stored.find(term) if term.__class__ is str and term[:1] == '"' else 0
             found = found or self._stored.add(canonical_of(term))
         else:
-            text = canonical_of(term)
+            text = canonical_text(term) if term.__class__ is str else canonical_of(term)
             found = 0 if text is term else self.known.get(text, 0)
             if not found:
                 found = self._free_id() if self._ready else self._base + 1 + len(self._buffer)
                 self._buffer.append(text)
                 self._remember(text, found)
+                if text is term:
+                    return found
         if term not in self.known:
             self._remember(term, found)
         return found
@@ -456,8 +459,9 @@ class TermDictionary:
         live[0] = False
         if int(np.count_nonzero(live)) < before:
             # All is made before anything is replaced: an interrupt comes before or after that.
-            known = {term: i for term, i in self.known.items() if live[i]}
-            terms = {i: term for i, term in self._terms.items() if live[i]}
+            alive = live.tolist()  # in which Python looks things up faster
+            known = {term: i for term, i in self.known.items() if alive[i]}
+            terms = {i: term for i, term in self._terms.items() if alive[i]}
             table = deepcopy(self._table)
             table.sweep(live, reuse=self.reuses)
             pins = self._pins[: max(64, table.top + 1)].copy()

@@ -30,6 +30,7 @@ class EventPublisher:
         self.schedule = runtime.schedule
         self.lock = runtime.lock
         self._runtime = runtime
+        self._terms = runtime.terms
         self._apart = apart
         self.numbers = 0
 
@@ -54,6 +55,9 @@ class EventPublisher:
 
     def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
         """A number for the event of each quad that no other event has."""
+        if len(times) == 1:
+            self.numbers += 1
+            return np.array([self.numbers - 1], np.int64)
         if events is None:
             begins = (times[1:] != times[:-1]) | (quads[1:, 3] != quads[:-1, 3])
             events = np.concatenate([[0], np.cumsum(begins)])
@@ -100,8 +104,12 @@ class EventPublisher:
                 return False
         elif time is None:
             time = schedule.buffer.newest
-        terms = self._runtime.terms
-        quads = [quad_ids(terms, s, p, o, None) for s, p, o in triples]
+        terms = self._terms
+        if len(triples) == 1:
+            ((s, p, o),) = triples
+            quads = [quad_ids(terms, s, p, o, None)]
+        else:
+            quads = [quad_ids(terms, s, p, o, None) for s, p, o in triples]
         return schedule.defer(self, schedule.clock if time is None else time, quads)
 
     def pass_on(self, _: EventBuffer) -> None:

@@ -205,12 +205,16 @@ class QueryWindows:
 
     def _changes(self) -> Longs:
         """The rows of the answer that changed since last asked: transaction number, diff, row."""
-        parts: list[Longs] = [np.empty((0, VALUES + len(self.variables)), np.int64)]
+        parts: list[Longs] = []
         for net, stamps in self.query.drain():
-            part = np.delete(net, np.s_[VALUES:DELTA_VALUES], axis=1).astype(np.int64)
+            part = np.empty((len(net), VALUES + len(self.variables)), np.int64)
+            part[:, :VALUES], part[:, VALUES:] = net[:, :VALUES], net[:, DELTA_VALUES:]
             part[:, TX] += stamps.first
             parts.append(part)
-        return np.concatenate(parts)
+        if len(parts) == 1:
+            return parts[0]
+        nothing = np.empty((0, VALUES + len(self.variables)), np.int64)
+        return np.concatenate(parts) if parts else nothing
 
     def _reevaluate(self, prepared: PreparedQuery) -> None:
         """Evaluate the query; what changed since the close before is pending then."""

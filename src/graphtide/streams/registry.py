@@ -62,6 +62,11 @@ class PlacedWindow:
         """The least watermark of the streams that the window has to wait for."""
         return min(stream.watermark for stream in (self.stream, *self.needed))
 
+    def is_due(self) -> bool:
+        """Whether it closes at its watermark, or has closes left before it."""
+        mark = self.content.next_watermark()
+        return mark is not None and mark <= self.watermark()
+
 
 class WindowRegistry:
     """The windows on all streams: closes them as watermarks advance, and lets queries report."""
@@ -247,6 +252,8 @@ class WindowRegistry:
             self._finish()
             while self._close():
                 self._finish()
+                if not any(placed.is_due() for placed in self._windows.values()):
+                    break
         finally:
             self._moving = False
         for stream in self.streams.values():

@@ -249,6 +249,9 @@ class Stream:
     received = Counted()
     pruned = Counted()
     unpublished = Counted()
+    _watermark: int
+    _received: int
+    _pruned: int
 
     def __init__(
         self,
@@ -287,7 +290,6 @@ class Stream:
         for _, quads, _ in (*self._waiting, *self._unpublished_lines):
             yield quads
 
-    @synchronized
     def push(
         self, triples: Iterable[tuple[TermLike, TermLike, ObjectLike]], *, time: int,
         graph: TermLike | None = None,
@@ -296,15 +298,21 @@ class Stream:
 
         Where nobody could tell, it waits until somebody looks: many are then taken in at once.
         """
-        # Triples that are computed on the way may use the graph: they are taken before any id is.
-        quads = [quad_ids(self._terms, s, p, o, graph) for s, p, o in list(triples)]
-        schedule = self._publisher.schedule
-        if quads and time <= LARGEST and schedule.defer(self, time, quads):
-            return
-        times = np.full(len(quads), time, np.int64)
-        events = np.zeros(len(quads), np.int64)
-        rows = np.array(quads, np.int32).reshape(-1, 4)
-        self.push_ids(times, rows, newest=time, events=events)
+        with self.lock:
+            # Triples that are computed on the way may use the graph: they are taken before any id.
+            listed, terms = list(triples), self._terms
+            if len(listed) == 1:
+                ((s, p, o),) = listed
+                quads = [quad_ids(terms, s, p, o, graph)]
+            else:
+                quads = [quad_ids(terms, s, p, o, graph) for s, p, o in listed]
+            schedule = self._publisher.schedule
+            if quads and time <= LARGEST and schedule.defer(self, time, quads):
+                return
+            times = np.full(len(quads), time, np.int64)
+            events = np.zeros(len(quads), np.int64)
+            rows = np.array(quads, np.int32).reshape(-1, 4)
+            self.push_ids(times, rows, newest=time, events=events)
 
     @synchronized
     def push_ids(
@@ -367,8 +375,10 @@ class Stream:
         """Release buffered events."""
         times, sizes, quads = buffer.columns()
         if len(times):
-            number = np.repeat(np.arange(len(times)), sizes)
-            rows = times[number]
+            rows, number = times, None
+            if len(quads) > 1:
+                number = np.repeat(np.arange(len(times)), sizes)
+                rows = times[number]
             numbers = self._publisher.number(rows, quads, number)
             self._waiting.append((rows, quads, numbers))
             self._newest, buffer.times = int(times[-1]), []
@@ -427,8 +437,8 @@ class Stream:
         if self._releasing:  # an action emits an event, and later ones of a batch are on their way
             watermark = min(watermark, self._publisher.schedule.clock)
         self._hand_over(watermark)
-        if watermark > self.watermark:
-            self.watermark = watermark
+        if watermark > self._watermark:
+            self._watermark = watermark
             self._moved()
 
     def _hand_over(self, watermark: int) -> None:
@@ -524,9 +534,9 @@ class Stream:
     def _append(self, times: Longs, quads: Ints) -> None:
         held = self.filter.mask(quads)
         self.events.append(times, quads, held)
-        self.received += len(quads)
+        self._received += len(quads)
         if held is not None:
-            self.pruned += len(quads) - int(np.count_nonzero(held))
+            self._pruned += len(quads) - int(np.count_nonzero(held))
 
     def _order(self) -> None:
         """Sort the waiting events by time, stably."""

@@ -263,6 +263,7 @@ GRAPH_COLUMN: Final = VALUES + 3
 """The column of a change that has its graph."""
 
 NO_TIMES: Longs = np.empty(0, np.int64)
+NO_CHANGES: Ints = np.empty((0, VALUES + 4), np.int32)
 MAX_CLOSES: Final = 1 << 16
 """Closes that are computed at a time."""
 
@@ -332,12 +333,14 @@ class WindowContent:
                 return Closes(times, ReportPhase.AFTER), changes
             case ElementWindow(step=step):
                 times, changes = self._advance_elements(self.shape, watermark)
-                indexes = self._entered - step * np.arange(len(times))[::-1]
+                indexes = np.arange(
+                    self._entered - step * (len(times) - 1), self._entered + 1, step
+                )
                 return Closes(times, ReportPhase.AMID, self._stream, indexes), changes
 
     def mark(self) -> WindowMark:
         """The state of the window, for `restore`."""
-        statements = deepcopy(self.by_graph)
+        statements = None if self.by_graph is None else deepcopy(self.by_graph)
         return WindowMark(self._entered, self._left, self._seen, self._last, statements)
 
     def restore(self, mark: WindowMark) -> None:
@@ -421,10 +424,10 @@ class WindowContent:
     def _advance_time(self, shape: TimeWindow, watermark: int) -> tuple[Longs, Ints]:
         begun = self._begun(shape)
         if begun is None:
-            return NO_TIMES, _no_changes()
+            return NO_TIMES, NO_CHANGES
         closes = shape.closes(begun, watermark - self._lead(shape))
         if not len(closes):
-            return NO_TIMES, _no_changes()
+            return NO_TIMES, NO_CHANGES
         last = int(closes[-1])
         first_out, first_in = shape.bounds(last)
         entered = self._index_of(first_in, self._entered)
@@ -452,7 +455,7 @@ class WindowContent:
         seen = max(self._events.moment_of(watermark), self._seen)
         reports = _different(self._events.moments.rows(self._seen, seen))
         if not len(reports):
-            return NO_TIMES, _no_changes()
+            return NO_TIMES, NO_CHANGES
         entered = self._index_of(int(reports[-1]) + 1, self._entered)
         begins = shape.begin(reports)
         left = min(self._index_of(int(begins[-1]), self._left), entered)
@@ -476,12 +479,19 @@ class WindowContent:
     def _advance_elements(self, shape: ElementWindow, watermark: int) -> tuple[Longs, Ints]:
         """One event more and one less, and a report after every `step` events."""
         self._seen = self._events.moments.end
+        next_ = self._entered + shape.step
+        if next_ > self._events.end:
+            return NO_TIMES, NO_CHANGES
         end = self._index_of(watermark, self._entered)
-        reports = np.arange(self._entered + shape.step, end + 1, shape.step)
-        if not len(reports):
-            return NO_TIMES, _no_changes()
-        last = int(reports[-1])
+        if next_ > end:
+            return NO_TIMES, NO_CHANGES
+        last = end - (end - self._entered) % shape.step
         begin = max(self._left, last - shape.count)
+        if last == next_:  # one report: nothing has to be numbered or sorted
+            closes = self._events.times(last - 1, last).copy()
+            both = self._both(self._entered, last, self._left, begin)
+            self._entered, self._left = last, begin
+            return closes, self._distinct(both)
         arrived = self._numbered(self._entered, last, self._entered, 1, shape)
         evicted = self._numbered(self._left, begin, self._entered - shape.count, -1, shape)
         closes = self._events.times(self._entered, last)[shape.step - 1 :: shape.step].copy()
@@ -493,12 +503,27 @@ class WindowContent:
         rows[:, TX] = np.maximum(np.arange(first, last) - base, 0) // shape.step
         return rows
 
+    def _both(self, first_in: int, last_in: int, first_out: int, last_out: int) -> Ints:
+        """Events that enter and others that leave at one close."""
+        arrived = last_in - first_in
+        rows = np.zeros((arrived + last_out - first_out, VALUES + 4), np.int32)
+        rows[:arrived, DIFF] = 1
+        rows[:arrived, VALUES:] = self._events.quads(first_in, last_in)
+        if first_out < last_out:
+            rows[arrived:, DIFF] = -1
+            rows[arrived:, VALUES:] = self._events.quads(first_out, last_out)
+        return rows
+
     def _counted(self, arrived: Ints, evicted: Ints) -> Ints:
         """Changes of the set; arrivals of a close count before its evictions."""
         both = arrived
         if len(evicted):
             both = np.concatenate([arrived, evicted])
             both = both[np.argsort(both[:, TX], kind="stable")]
+        return self._distinct(both)
+
+    def _distinct(self, both: Ints) -> Ints:
+        """Changes of the set of triples, in order of their closes."""
         if self.by_graph is not None:
             self.by_graph.take(both)
         both[:, GRAPH_COLUMN] = 0
@@ -510,7 +535,3 @@ def _different(times: Longs) -> Longs:
     first = np.ones(len(times), np.bool_)
     np.not_equal(times[1:], times[:-1], out=first[1:])
     return times[first]
-
-
-def _no_changes() -> Ints:
-    return np.empty((0, VALUES + 4), np.int32)

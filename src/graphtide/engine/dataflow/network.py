@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphtide.engine.dataflow.due_rows import DueRows, Now
-from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
+from graphtide.engine.dataflow.operators import KeepColumns, Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
 from graphtide.kernel.batch import DIFF, Ints, Longs, empty_batch
 from graphtide.limits import Allowance
@@ -201,6 +201,19 @@ class Network:
                 self._routes.clear()
             self._routes[leaves] = route
         return route
+
+    def projection(self, leaf: int) -> tuple[int, Ints, tuple[Node, ...]] | None:
+        """If all that reads a leaf is one projection, which no node reads: its id and its columns.
+
+        With it come the nodes that count what passes. Such changes need no step.
+        """
+        node = self._nodes[leaf]
+        if len(node.readers) != 1:
+            return None
+        (reader,) = node.readers
+        last = self._nodes[reader]
+        columns = last.operator.columns if isinstance(last.operator, KeepColumns) else None
+        return None if columns is None or last.readers else (reader, columns, (node, last))
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids that all nodes store."""

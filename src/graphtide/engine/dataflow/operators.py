@@ -223,6 +223,11 @@ class KeepColumns(Stateless):
         if self._unbound:
             self._take[self._unbound] = 0
 
+    @property
+    def columns(self) -> Ints | None:
+        """The columns of the input that the rows consist of; None if some are unbound."""
+        return None if self._unbound else self._take[VALUES:].astype(np.int32)
+
     def step(self, batch: Ints) -> Ints:
         """The changed rows with other columns."""
         out: Ints = batch.take(self._take, 1)

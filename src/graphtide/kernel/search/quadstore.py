@@ -293,6 +293,7 @@ class QuadStore:
         self._store_all = store_all
         self._programs: dict[int, SearchProgram] = {}
         self._order: list[int] = []
+        self._ends: list[tuple[int, int]] = []  # by place: a program, and where its output ends
         self._seeds: dict[int, int] = {}
         self._next = 0
         self._table = RowTable(4)
@@ -372,10 +373,17 @@ class QuadStore:
         if len(self._effects) < many:
             self._effects = np.empty(2 * many, np.int32)
         n = 0
-        for first in range(0, many, CHUNK):
-            n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
+        if 0 < many <= CHUNK:
+            n = self._apply_chunk(changes, 0, many, 0)
+        else:
+            for first in range(0, many, CHUNK):
+                n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
         if n == 0:
             return {}
+        if n == 1:
+            at = self._out.item(0, col.OUT_PROGRAM)
+            number, end = self._ends[at]
+            return {number: self._out[:1, col.OUT_TX : end].copy()}
         batches = self._split(self._out[:n])
         if len(self._out) > MAX_RETAINED:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
@@ -390,7 +398,7 @@ class QuadStore:
             self._state = (*arrays, *plan, self._counts, self._store_all)
         self._room -= end - first
         kernel: Any = apply_changes
-        written = kernel(*self._state, changes, first, end, self._effects, self._out, n)
+        written: int = kernel(*self._state, changes, first, end, self._effects, self._out, n)
         left: Allowance | None = None  # most changes need no room, and no look at the clock
         while written < 0:
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
@@ -398,7 +406,7 @@ class QuadStore:
             left.allow(2 * self._out.nbytes)
             self._out = longer(self._out)
             written = kernel(*self._state, changes, stopped, end, self._effects, self._out, n)
-        return int(written)
+        return written
 
     def effective(self, changes: Ints) -> Ints | None:
         """Those of some changes that had an effect; None unless they were applied last."""
@@ -498,7 +506,7 @@ class QuadStore:
     def _split(self, out: Ints) -> dict[int, Ints]:
         """The output by program; the common case of one program needs no sort."""
         first = out.item(0, col.OUT_PROGRAM)
-        if len(out) == 1 or len(self._order) == 1 or not np.any(out[:, col.OUT_PROGRAM] != first):
+        if len(self._order) == 1 or not np.any(out[:, col.OUT_PROGRAM] != first):
             return {self._order[first]: self._batch(out, first)}
         ordered = out[np.argsort(out[:, col.OUT_PROGRAM], kind="stable")]
         present, starts = np.unique(ordered[:, col.OUT_PROGRAM], return_index=True)
@@ -509,12 +517,12 @@ class QuadStore:
         }
 
     def _batch(self, part: Ints, at: int) -> Ints:
-        width = self._programs[self._order[at]].outputs
-        return part[:, col.OUT_TX : col.OUT_TX + 2 + width].copy()
+        return part[:, col.OUT_TX : self._ends[at][1]].copy()
 
     def _compile(self) -> None:
         """Compile all programs; relink the quads only if the indexes have changed."""
         self._order = list(self._programs)
+        self._ends = [(n, col.OUT_VALUES + p.outputs) for n, p in self._programs.items()]
         before = self._compiled
         programs = [self._programs[number] for number in self._order]
         self._compiled = compile_programs(programs, before.keys)

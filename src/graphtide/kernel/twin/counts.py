@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.kernel.batch import VALUES, Ints
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.kernel.twin.recomputed import Bag, Recomputed, add, bag_ids, transactions
 
 if TYPE_CHECKING:
@@ -28,9 +28,14 @@ class Answer:
         self._bag: Bag = {}
         self._width = width
 
-    def step(self, batch: Ints) -> Ints:
-        """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`."""
+    def step(self, batch: Ints, columns: Ints | None = None) -> Ints:
+        """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`.
+
+        With `columns`, only those of the batch, in this order.
+        """
         out: list[tuple[int, ...]] = []
+        if columns is not None:
+            batch = batch[:, [TX, DIFF, *columns.tolist()]]
         for tx, changes in transactions(batch):
             total: Bag = {}
             for diff, row in changes:
