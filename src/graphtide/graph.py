@@ -71,6 +71,7 @@ class LiveGraph:
     `limits` bounds the time and memory of queries and changes, and the size of what files hold.
     SERVICE asks the endpoints in `services` only. Times are whole ticks of `tick_ms` milliseconds;
     windows are aligned to `window_origin` in one of the ways of `graphtide.streams.windows`.
+    With `threads`, large batches are evaluated in so many threads, at the price of more memory.
 
     >>> graph = LiveGraph()
     >>> query = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
@@ -94,10 +95,10 @@ class LiveGraph:
         window_alignment: Alignment = "close",
         limits: Limits | None = None,
         services: Services | Iterable[str] | None = None,
+        threads: int = 1,
     ) -> None:
-        runtime = Runtime(
-            strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms, limits=limits
-        )
+        options: dict[str, Any] = {"strict": strict, "store": store, "tick_ms": tick_ms}
+        runtime = Runtime(**options, default_graph=default_graph, limits=limits, threads=threads)
         runtime.facade = ref(self)
         runtime.reclaimer.enabled = True
         self._runtime = runtime
@@ -166,8 +167,9 @@ class LiveGraph:
         return cast("LiveGraph", self.store.at(time, tx))
 
     def close(self) -> None:
-        """Write what is left to the store and let others open it; end the timer of SERVICE."""
+        """Write what is left to the store and let others open it; end timers and threads."""
         self.services.close()
+        self._runtime.workers.close()
         if self._durable is not None:
             self._durable.close()
 

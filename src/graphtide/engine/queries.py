@@ -118,6 +118,8 @@ class RunningPlans:
         programs = [to_program(node, self.terms) for node in leaves]
         numbers = dict(zip(leaves, map(self.programs.acquire, programs), strict=True))
         try:
+            for number in numbers.values():
+                self._store.follow(number)
             node_ids, rows = self.network.attach(plan.root, self._rows_of)
         except BaseException:
             for number in numbers.values():

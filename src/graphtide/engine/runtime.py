@@ -19,6 +19,7 @@ from graphtide.engine.transaction import in_one, undone
 from graphtide.engine.watch import MAX_COUNTED, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
+from graphtide.kernel.workers import Workers
 from graphtide.limits import Limits, end_all
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
@@ -51,21 +52,20 @@ class Runtime:
         default_graph: storage.DefaultGraphMode = "own",
         tick_ms: int = 1000,
         limits: Limits | None = None,
+        threads: int = 1,
     ) -> None:
         storage.check_options(default_graph, tick_ms)
-        self.terms = TermDictionary()
+        self.terms, self.workers = TermDictionary(), Workers(threads)
         self.lock = self.terms.lock
         self.reclaimer = TermReclaimer(self.terms)
         self.terms.holders.add(self)
-        self.strict = strict
-        self.storage: storage.Storage = store
+        self.strict, self.storage = strict, store
         self.default_graph: storage.DefaultGraphMode = default_graph
         self.tick_ms = tick_ms
         self.schedule = Scheduler()
         self.limits = Limits() if limits is None else limits
-        self.store = storage.make_store(store, strict=strict)
-        self.store.limits = self.limits
-        union = default_graph == "union"
+        self.store = storage.make_store(store, strict=strict, workers=self.workers)
+        self.store.limits, union = self.limits, default_graph == "union"
         self.queries = QueryRegistry(self.store, self.terms, self.limits, union=union)
         self._matched: storage.MatchFilter | None = None
         self.quad_ids_of = ingest.quad_ids

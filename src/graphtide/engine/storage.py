@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from graphtide.engine import ingest
 from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
 from graphtide.kernel.batch import DIFF, VALUES
+from graphtide.kernel.search.divided import DividedStore
 from graphtide.rdf.terms import canonical_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from graphtide.engine.queries import QueryRegistry
     from graphtide.engine.runtime import Runtime
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.kernel.workers import Workers
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
 
@@ -128,8 +130,10 @@ DefaultGraphMode = Literal["own", "union"]
 """What queries see as their default graph: its own quads, or the union of all graphs."""
 
 
-def make_store(storage: Storage, *, strict: bool) -> QuadStore:
+def make_store(storage: Storage, *, strict: bool, workers: Workers | None = None) -> QuadStore:
     """The store of a live graph, or an error if it cannot do what is asked of it.
+
+    Only one that stores all quads divides its work among threads.
 
     >>> len(make_store("matched", strict=False))
     0
@@ -143,6 +147,8 @@ def make_store(storage: Storage, *, strict: bool) -> QuadStore:
             f"strict mode has to know every quad, but {stored}",
             hint='use strict=True with store="all"',
         )
+    if workers is not None and workers.threads > 1 and storage == "all":
+        return cast("QuadStore", DividedStore(workers))
     return QuadStream() if storage == "none" else QuadStore(store_all=storage == "all")
 
 

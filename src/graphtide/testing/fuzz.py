@@ -59,7 +59,7 @@ _STREAMS = 5
 as long as several streams."""
 
 
-WAYS: Final = ("in 1 batch", "in 3 batches", "registered late", "callbacks")
+WAYS: Final = ("in 1 batch", "in 3 batches", "registered late", "callbacks", "in 2 threads")
 """Ways to run a query beside one transaction at a time; random cases take turns with them."""
 
 
@@ -117,8 +117,8 @@ def check_case(
 
     After every transaction, the sum of the deltas must equal the answer of pyoxigraph or of the
     reference evaluator, `table()` and `count()`. The same deltas must come from every strategy,
-    from large batches, and from a query that is watched late beside others that end. Callbacks
-    must get exactly the rows that appear and disappear.
+    from large batches, in one thread and in two, and from a query that is watched late beside
+    others that end. Callbacks must get exactly the rows that appear and disappear.
 
     >>> check_case("SELECT ?x { ?x <a:p> ?y }", [transaction(0, "+ <a:a> <a:p> <a:b>")])
     True
@@ -165,6 +165,9 @@ def _check_way(
             _expect_same(way, late, [_total(deltas[: half + 1]), *deltas[half + 1 :]])
         case "callbacks":
             _expect_same(way, runs.heard(query, stream, make), _crossings(deltas))
+        case "in 2 threads":
+            found = runs.in_batches(query, stream, make, batches=2, threads=2)
+            _expect_same(way, found, deltas)
         case _:
             batches = int(way.split()[1])
             _expect_same(way, runs.in_batches(query, stream, make, batches=batches), deltas)

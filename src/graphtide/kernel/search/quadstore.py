@@ -355,6 +355,9 @@ class QuadStore:
         self._stale, self._room = True, 0
         return number
 
+    def follow(self, number: int) -> None:
+        """Let a program react to changes: here, it does so from `install` on."""
+
     def remove(self, number: int) -> None:
         """Remove a program, and the indexes that only it needed."""
         del self._programs[number]

@@ -134,6 +134,9 @@ class QuadStore:
         self._answers[number] = evaluate(program, self._quads)
         return number
 
+    def follow(self, number: int) -> None:
+        """Let a program react to changes: here, it does so from `install` on."""
+
     def remove(self, number: int) -> None:
         """Remove a program."""
         del self._programs[number], self._answers[number]
