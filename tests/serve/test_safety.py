@@ -212,7 +212,7 @@ def test_slow_clients_are_disconnected(serve):
 @pytest.fixture
 def command(tmp_path):
     """Starts `graphtide serve`, and gives its process and a client."""
-    started = []
+    started, clients = [], []
 
     def start(*options):
         process = subprocess.Popen(
@@ -226,6 +226,7 @@ def command(tmp_path):
         url = re.search(r"http://\S+", line)
         assert url, line + process.stderr.read()
         client = httpx.Client(base_url=url[0].rstrip("/"), timeout=30)
+        clients.append(client)
         end = time.monotonic() + 60
         while time.monotonic() < end:
             try:
@@ -236,6 +237,8 @@ def command(tmp_path):
         return process, client
 
     yield start
+    for client in clients:
+        client.close()
     for process in started:
         process.kill()
         process.wait()
