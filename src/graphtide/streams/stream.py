@@ -375,7 +375,7 @@ class Stream:
         """Release buffered events."""
         times, sizes, quads = buffer.columns()
         if len(times):
-            rows, number = times, None
+            rows, number = times, np.zeros(1, np.int64)
             if len(quads) > 1:
                 number = np.repeat(np.arange(len(times)), sizes)
                 rows = times[number]
