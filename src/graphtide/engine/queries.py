@@ -407,8 +407,11 @@ class QueryRegistry:
         if leaf is None or leaf in self._readers:  # a query has all columns
             return None
         found = self.plans.network.projection(leaf)
-        readers = () if found is None else self._readers.get(found[0], ())
-        return DirectReader(readers[0], *found[1:]) if found and len(readers) == 1 else None
+        if found is None:
+            return None
+        node_id, columns, nodes = found
+        readers = self._readers.get(node_id, [])
+        return DirectReader(readers[0], columns, nodes) if len(readers) == 1 else None
 
     def take(
         self, outputs: Mapping[int, Ints], stamps: TransactionTimes, changes: Ints | None = None

@@ -470,13 +470,8 @@ class Query:
     def take(
         self, root: Ints, stamps: TransactionTimes, columns: Ints | None = None
     ) -> Delta | None:
-        """Apply the changes of a batch of transactions; the delta, if there are callbacks.
-
-        With `columns`, the answer has only those of the batch, in this order.
-        """
-        if not len(root):
-            return None
-        net = self._answer.step(root, columns)
+        """Apply a batch of changes, or some `columns` of it; the delta, if there are callbacks."""
+        net = self._answer.step(root, columns) if len(root) else root
         rows = len(net)
         if not rows:
             return None

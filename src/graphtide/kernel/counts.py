@@ -126,7 +126,7 @@ class Answer:
         out = np.empty((rows, DELTA_VALUES + table.width), np.int32)
         touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
         taken = self._columns if columns is None else columns
-        n: int = consolidate_step(*table.arrays, batch, taken, self._key, touched, out)
+        n = int(consolidate_step(*table.arrays, batch, taken, self._key, touched, out))
         if rows > SCRATCH:
             self._shrink()
         if n == rows:

@@ -64,8 +64,7 @@ class PlacedWindow:
 
     def is_due(self) -> bool:
         """Whether it closes at its watermark, or has closes left before it."""
-        mark = self.content.next_watermark()
-        return mark is not None and mark <= self.watermark()
+        return (mark := self.content.next_watermark()) is not None and mark <= self.watermark()
 
 
 class WindowRegistry:

@@ -309,8 +309,7 @@ class Stream:
             schedule = self._publisher.schedule
             if quads and time <= LARGEST and schedule.defer(self, time, quads):
                 return
-            times = np.full(len(quads), time, np.int64)
-            events = np.zeros(len(quads), np.int64)
+            times, events = np.full(len(quads), time, np.int64), np.zeros(len(quads), np.int64)
             rows = np.array(quads, np.int32).reshape(-1, 4)
             self.push_ids(times, rows, newest=time, events=events)
 
@@ -375,7 +374,7 @@ class Stream:
         """Release buffered events."""
         times, sizes, quads = buffer.columns()
         if len(times):
-            rows, number = times, None
+            rows, number = times, np.zeros(1, np.int64)
             if len(quads) > 1:
                 number = np.repeat(np.arange(len(times)), sizes)
                 rows = times[number]
