@@ -6,6 +6,7 @@ Each test fails at the first call of a function of the package, then at the seco
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import pytest
 from engine.injection import InjectedFault, after_fault, fault_at, places
@@ -189,6 +190,14 @@ def check_step(name, most):
 @pytest.mark.parametrize("name", STEPS)
 def test_all_or_nothing(name):
     check_step(name, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STEPS)
+def test_all_or_nothing_in_two_threads(name, monkeypatch):
+    monkeypatch.setitem(globals(), "LiveGraph", partial(LiveGraph, threads=2))
+    monkeypatch.setattr("graphtide.kernel.workers.WORTH", 0)
+    check_step(name, 12)
 
 
 @pytest.mark.slow

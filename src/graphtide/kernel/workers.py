@@ -9,7 +9,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphtide.errors import GraphtideError
 
@@ -36,13 +36,13 @@ class Workers:
     >>> workers.close()
     """
 
-    def __init__(self, threads: int, *, worth: int | None = None) -> None:
+    def __init__(self, threads: int) -> None:
         if not 1 <= threads <= MAX_THREADS:
             raise GraphtideError(
                 f"threads={threads} is not possible", hint=f"use 1 to {MAX_THREADS}"
             )
         self.threads = threads
-        self.worth = WORTH if worth is None else worth
+        self.worth = WORTH
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
 
@@ -60,7 +60,8 @@ class Workers:
         beside: list[Future[Result]] = []
         try:
             for task in tasks[1:]:  # one by one: those before an interrupt are waited for
-                beside.append(self._pool.submit(copy_context().run, _stopping, task, stop))  # noqa: PERF401
+                run: Any = copy_context().run  # the limits in force hold there, too
+                beside.append(self._pool.submit(run, _stopping, task, stop))
             first = _stopping(tasks[0], stop)
         except BaseException:
             stop.set()
