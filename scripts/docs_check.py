@@ -148,6 +148,7 @@ PLANS = (
     ),
     Plan("graphtide bench train --protocol", small="--sizes 1 --rounds 2 --runs 2"),
     Plan("graphtide bench planner", small="--sizes 1000 --queries triangle"),
+    Plan("graphtide bench sparql", small="--sizes 1000"),
     Plan("graphtide bench windows", small="--quick --only figure9"),
     Plan("graphtide bench windows --only", small="--quick"),
     Plan("graphtide bench rules", small="--events 3000 --sizes 100"),
