@@ -510,7 +510,7 @@ SCENARIOS = {
     left_side_of_a_join: [JoinKernel],
     blocked_row_of_an_antijoin: [SemiJoinKernel],
     constant_of_a_filter: [],
-    second_least_value: [aggregates.GroupRows],
+    second_least_value: [sums.SummedGroups if JIT else aggregates.GroupRows],
     key_of_a_group: [sums.SummedGroups if JIT else aggregates.GroupRows],
     next_row_of_a_range: [top_rows.TopRows],
     edge_beyond_a_path: [ReachKernel],
