@@ -50,7 +50,7 @@ that; and how long the thread waits then before it stops the graph to do so itse
 PASSED_ON: Final = MAX_BUFFERED // 2
 """Single changes that a graph buffers while its group is open: how often it comes by."""
 
-MAX_WAITING: Final = 1_000_000
+MAX_WAITING: Final = 100_000
 """Changes that may wait for the disk; then whoever makes more waits, too."""
 
 REGISTERS: Final = {"watch", "run", "stream"}
