@@ -8,7 +8,7 @@ from graphtide.engine.queries import FIRST_REPLAN, ChangeRates
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.cost import plan_cost
-from graphtide.plan.estimate import PredicateStats, Statistics
+from graphtide.plan.estimate import Estimator, PredicateStats, Statistics
 from graphtide.plan.patterns import Choices
 from graphtide.rdf.dictionary import TermDictionary
 
@@ -21,7 +21,7 @@ def cost(rates):
     # A changed ex:p meets 100 quads of ex:q, a changed ex:q as many of ex:p: make one cheap.
     query = parse_query("SELECT * { ?a <ex:p> ?b . ?b <ex:q> <ex:c> }")
     plan = build_plan(query, Choices("search", statistics))
-    return plan_cost(plan.root, statistics).change
+    return plan_cost(plan.root, Estimator(statistics)).change
 
 
 def test_what_changes_often_counts_more():

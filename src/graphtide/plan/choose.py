@@ -141,7 +141,7 @@ COUNTABLE = alg.Group | alg.Distinct
 
 def _candidate(query: SelectQuery, choices: Choices) -> CandidatePlan:
     plan = build_prepared(query, choices)
-    cost = plan_cost(plan.root, choices.statistics)
+    cost = plan_cost(plan.root, choices.expect)
     return CandidatePlan(choices.strategy, choices.reduced, plan, cost)
 
 

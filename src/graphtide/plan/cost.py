@@ -73,9 +73,9 @@ class PlanCost:
         return self.change * (1 + MEMORY * self.stored / max(self.quads, 1))
 
 
-def plan_cost(root: phys.Physical, statistics: Statistics) -> PlanCost:
+def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
     """The cost of a plan."""
-    expect = Estimator(statistics)
+    statistics = expect.statistics
     above, depths = _rows_above(root, expect), _depths(root)
     quads: list[float] = []
     rates: list[float] = []
@@ -238,6 +238,10 @@ class _Walker:
 
     def __init__(self, expected: Sequence[Estimate]) -> None:
         self._expected = expected
+        # Walks from different patterns meet the same estimates again: by identity, which lasts as
+        # long as both are held here.
+        self._joined: dict[tuple[int, int], tuple[Estimate, Estimate]] = {}
+        self._partners: dict[tuple[int, int, Var], tuple[Estimate, list[Share]]] = {}
 
     def follow(
         self, bound: Bound, rest: Iterable[int], until: frozenset[Var] = frozenset()
@@ -264,7 +268,7 @@ class _Walker:
             touched += rows * (CHOOSE * (1 + len(near)) + found)
             rows *= found
             del left[following]
-            changed = self._bind(bound, self._expected[following])
+            changed = self._bind(bound, following)
         return rows, touched
 
     def tested(self, bound: Bound, check: Sequence[int]) -> float:
@@ -278,7 +282,7 @@ class _Walker:
     def _candidates(self, pattern: int, bound: Bound) -> list[Share]:
         """How many matches a pattern has, given the variables that are bound."""
         expected = self._expected[pattern]
-        options = [_partners(bound[v], expected, v) for v in expected.values if v in bound]
+        options = [self._met(bound[v], pattern, v) for v in expected.values if v in bound]
         first = min(options, key=_mean)
         rest = prod(
             min(1.0, _mean(each) / max(expected.rows, 1.0)) for each in options if each is not first
@@ -286,19 +290,31 @@ class _Walker:
         most = 1.0 if len(options) == len(expected.values) else MOST_ROWS
         return [(min(number * rest, most), share) for number, share in first]
 
-    @staticmethod
-    def _bind(bound: Bound, followed: Estimate) -> set[Var]:
+    def _met(self, binder: Estimate, pattern: int, var: Var) -> list[Share]:
+        key = id(binder), pattern, var
+        if key not in self._partners:
+            self._partners[key] = binder, _partners(binder, self._expected[pattern], var)
+        return self._partners[key][1]
+
+    def _bind(self, bound: Bound, pattern: int) -> set[Var]:
         """Bind the variables of a pattern; a value with many matches becomes as frequent.
 
         Returns those of which more is known now.
         """
         changed = set()
+        followed = self._expected[pattern]
         for var in followed.values:
             before = bound.get(var)
             if before is None or before.hubs or followed.hubs:
-                bound[var] = followed if before is None else joined(before, followed)
+                bound[var] = followed if before is None else self._join(before, pattern)
                 changed.add(var)
         return changed
+
+    def _join(self, before: Estimate, pattern: int) -> Estimate:
+        key = id(before), pattern
+        if key not in self._joined:
+            self._joined[key] = before, joined(before, self._expected[pattern])
+        return self._joined[key][1]
 
 
 def _partners(binder: Estimate, other: Estimate, var: Var) -> list[Share]:

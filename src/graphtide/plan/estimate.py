@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import reduce
 from math import expm1, prod
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from pyoxigraph import NamedNode
 
@@ -107,6 +107,11 @@ class Statistics:
     instances: Mapping[Term, StoredSample] = field(default_factory=dict, repr=False)
     """Samples of the instances of classes."""
 
+    estimates: dict[TriplePattern, Estimate] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """Estimates of patterns that were asked for: plans that are compared ask for the same ones."""
+
     @property
     def known(self) -> bool:
         """Whether there is data; an empty graph says nothing about its future."""
@@ -179,6 +184,9 @@ MIN_ANTIJOIN_SELECTIVITY = 0.05
 MOST_ROWS = 1e150
 """Where estimates of joins end: the product of two is still a number."""
 
+MAX_ESTIMATES = 500
+"""Patterns whose estimates are kept with statistics."""
+
 MAX_SKEWED = 24
 """Columns up to which a join keeps the hubs of its inputs: large queries are planned in no time."""
 
@@ -245,6 +253,15 @@ def pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimate
     ... ).rows
     2.0
     """
+    known = statistics.estimates
+    if pattern not in known:
+        if len(known) == MAX_ESTIMATES:
+            known.clear()
+        known[pattern] = _pattern_estimate(pattern, statistics)
+    return known[pattern]
+
+
+def _pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimate:
     s, p, o = pattern.subject, pattern.predicate, pattern.object
     stats = statistics.any_predicate() if isinstance(p, Var) else statistics.predicate(p)
     rows = float(stats.count)
@@ -287,47 +304,51 @@ def _share(term: Term, stats: PredicateStats, distinct: int, hubs: Mapping[Term,
 
 def joined(left: Estimate, right: Estimate) -> Estimate:
     """The natural join of two inputs."""
-    rows = joined_rows(left, right)
+    met = {v: meeting(left, right, v) for v in left.values if v in right.values}
+    rows = _rows_that_meet(left, right, met.values())
     # Not limited by the rows: the estimate of a join must not depend on its order.
     either = {**left.values, **right.values}
     values = {v: min(n, left.values.get(v, n)) for v, n in either.items()}
     samples = {**left.samples, **right.samples}
-    for v in left.values.keys() & right.values.keys() & samples.keys():
-        drawn = values_to_meet(left.samples.get(v), right.samples.get(v))
-        if drawn is None:  # known of one of the two
+    for v, each in met.items():
+        if each.sample is not None:
+            samples[v] = each.sample
+            values[v] = min(left.values[v] * right.values[v] / each.drawn, values[v])
+        elif v in samples:  # known of one of the two
             del samples[v]
-        else:
-            samples[v] = left.samples[v].shared(right.samples[v])
-            values[v] = min(left.values[v] * right.values[v] / drawn, values[v])
     if not 0 < len(left.hubs) + len(right.hubs) <= MAX_SKEWED:
         return Estimate(rows, values, {}, samples)
     hubs = scaled_hubs(left.hubs, rows / max(left.rows, 1e-9))
     hubs |= scaled_hubs(right.hubs, rows / max(right.rows, 1e-9))
-    for v in left.values.keys() & right.values.keys() & hubs.keys():
-        met = meeting(left, right, v)
-        share = rows / max(met.rows, 1e-9)
-        hubs[v] = {term: one * other * share for term, (one, other) in met.hubs.items()}
+    for v, each in met.items():
+        if v in hubs:
+            share = rows / max(each.rows, 1e-9)
+            hubs[v] = {term: one * other * share for term, (one, other) in each.hubs.items()}
     return Estimate(rows, values, hubs, samples)
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
-    """The pairs of rows with the same value of one column, and of each hub the rows of both."""
+class Meeting(NamedTuple):
+    """The pairs of rows with the same value of one column, and of each hub the rows of both.
+
+    The values are drawn from so many; those that both inputs have are sampled, if both are.
+    """
 
     rows: float
     hubs: Mapping[Term, tuple[float, float]]
+    drawn: float
+    sample: ValueSample | None
 
 
 def meeting(left: Estimate, right: Estimate, var: Var) -> Meeting:
     """How often two inputs agree on a column."""
     own, other = left.hubs.get(var), right.hubs.get(var)
-    drawn = values_to_meet(left.samples.get(var), right.samples.get(var))
+    drawn, sample = _drawn(left, right, var)
     if not own and not other:
-        most = max(left.of(var), right.of(var)) if drawn is None else drawn
-        return Meeting(left.rows * right.rows / most, {})
+        most = max(left.of(var), right.of(var)) if sample is None else drawn
+        return Meeting(left.rows * right.rows / most, {}, drawn, sample)
     (rows, count), (other_rows, other_count) = left.uniform(var), right.uniform(var)
     most = max(count, other_count)
-    if drawn is not None:
+    if sample is not None:
         most = max(1.0, drawn - max(len(own or ()), len(other or ())))
     one_each, other_each = rows / most, other_rows / most
     own, other = own or {}, other or {}
@@ -335,16 +356,28 @@ def meeting(left: Estimate, right: Estimate, var: Var) -> Meeting:
         term: (own.get(term, one_each), other.get(term, other_each))
         for term in dict.fromkeys((*own, *other))
     }
-    return Meeting(rows * other_rows / most + sum(a * b for a, b in hubs.values()), hubs)
+    total = rows * other_rows / most + sum(a * b for a, b in hubs.values())
+    return Meeting(total, hubs, drawn, sample)
+
+
+def _drawn(left: Estimate, right: Estimate, var: Var) -> tuple[float, ValueSample | None]:
+    """Of how many values two inputs have some, and a sample of those that both have, if known."""
+    one, other = left.samples.get(var), right.samples.get(var)
+    if one is None or other is None:
+        return 0.0, None
+    both = one.shared(other)
+    return values_to_meet(one, other, both), both
 
 
 def joined_rows(left: Estimate, right: Estimate) -> float:
     """The rows of a natural join."""
-    shared = left.values.keys() & right.values.keys()
+    shared = (v for v in left.values if v in right.values)
+    return _rows_that_meet(left, right, (meeting(left, right, v) for v in shared))
+
+
+def _rows_that_meet(left: Estimate, right: Estimate, met: Iterable[Meeting]) -> float:
     rows = left.rows * right.rows
-    if rows:
-        rows *= prod(meeting(left, right, v).rows / (left.rows * right.rows) for v in shared)
-    return min(rows, MOST_ROWS)
+    return min(rows * prod(each.rows / rows for each in met), MOST_ROWS) if rows else 0.0
 
 
 def semijoined(
@@ -368,8 +401,8 @@ def semijoined(
 
 def _share_met(left: Estimate, right: Estimate, var: Var) -> float:
     """The share of the values on the left that are on the right, too."""
-    drawn = values_to_meet(left.samples.get(var), right.samples.get(var))
-    return min(1.0, right.of(var) / (left.of(var) if drawn is None else drawn))
+    drawn, known = _drawn(left, right, var)
+    return min(1.0, right.of(var) / (left.of(var) if known is None else drawn))
 
 
 class Estimator:

@@ -68,14 +68,13 @@ class StoredSample(NamedTuple):
         return ValueSample(frozenset(self.ids.tolist()), level, float(self.distinct))
 
 
-def values_to_meet(one: ValueSample | None, other: ValueSample | None) -> float | None:
+def values_to_meet(one: ValueSample, other: ValueSample, both: ValueSample) -> float:
     """The values among which those of two columns are drawn: pairs that agree are one in so many.
 
     >>> users = ValueSample(frozenset(range(100)), 0, 100)
     >>> with_a_home_page = ValueSample(frozenset(range(90, 140)), 0, 50)
-    >>> values_to_meet(users, with_a_home_page)  # of 100 * 50 pairs, 10 agree
+    >>> both = users.shared(with_a_home_page)
+    >>> values_to_meet(users, with_a_home_page, both)  # of 100 * 50 pairs, 10 agree
     500.0
     """
-    if one is None or other is None:
-        return None
-    return max(one.size * other.size / one.shared(other).size, 1.0)
+    return max(one.size * other.size / both.size, 1.0)
