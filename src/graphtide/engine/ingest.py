@@ -449,6 +449,11 @@ class WriteBuffer:
         self.waiting = waiting = waiting + 1
         return waiting
 
+    @property
+    def changes(self) -> int:
+        """How many changes wait."""
+        return self._end // 24
+
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the changes that wait."""
         yield self._space[0][: self._end // 24, VALUES:]

@@ -99,6 +99,7 @@ class Feed:
                 self._apply_part(part)
         else:
             self._runtime.flush()
+            self._runtime.schedule.admit()
             self._runtime.apply_piece(part)
 
     def _apply_part(self, part: Piece) -> None:
