@@ -10,8 +10,10 @@ each which options make it small, and which exit codes are right. A command with
 interrupted after a while, as a user would do it. What needs a network or another machine is not
 run: the options of `graphtide` are parsed then, and `make` prints what it would do.
 
-The store and the checkpoint that commands of several pages use (`MADE_BY`) are made before the first
-of them, so that each page can be checked alone. `make test` runs the blocks of Python, and the `console` blocks of docs/serve.md on a server.
+The store and the checkpoint that commands of several pages use (`MADE_BY`) are made before the
+first of them, so that each page can be checked alone.
+
+`make test` runs the blocks of Python, and the `console` blocks of docs/serve.md on a server.
 """
 
 from __future__ import annotations
