@@ -20,6 +20,7 @@ from graphtide.engine.locking import synchronized
 from graphtide.engine.results import Stats, answer_table, graph_stats
 from graphtide.engine.runtime import Runtime
 from graphtide.engine.services import Services, ServiceTables
+from graphtide.engine.storage import pieces
 from graphtide.engine.transaction import Transaction
 from graphtide.engine.update import run_update
 from graphtide.engine.watch import DEFAULT_HISTORY, Query, html_queries
@@ -134,9 +135,9 @@ class LiveGraph:
         """Open the store in a directory, or make one: the graph comes back as it was.
 
         So do its queries, programs and streams; CALL finds its functions in `functions`. A change
-        is on disk when the call returns (`durability="transaction"`), at most 50 ms or 10,000
-        changes later ("batch"), or at some time ("none"). Of the past, `retain` keeps a time
-        ("30d"), a size ("10GB"), or everything. Further `options` are those of the constructor, for
+        is on disk when the call returns (`durability="transaction"`), normally within 50 ms and at
+        most 10,000 changes later ("batch"), or at some time ("none"). Of the past, `retain` keeps a
+        time ("30d"), a size ("10GB"), or everything. Further `options` are those of the constructor, for
         a new store. A `read_only` graph may be open beside the one that writes; `follow()` brings
         it up to date.
         """
@@ -254,7 +255,7 @@ class LiveGraph:
         self._runtime.flush()
         feed = Feed(self._streams)
         with self._runtime.schedule:
-            for piece in self._runtime.pieces(changes, time, plain=plain):
+            for piece in pieces(self._runtime, changes, time, plain=plain):
                 feed.apply(piece)
                 self._runtime.reclaim(calls=1)
         self._runtime.reclaim()

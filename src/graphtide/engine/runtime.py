@@ -156,9 +156,7 @@ class Runtime:
 
     def _run_buffered(self) -> None:
         """Apply what is in the write buffer, or queue it if somebody sees every transaction."""
-        recorder = self.schedule.recorder and self.schedule.recording
-        if recorder is not None:
-            recorder.admit()
+        recorder = self.schedule.recorder and self.schedule.admit()
         if self.eager or self.queries.with_callbacks:
             self._queue.extend(ingest.one_by_one(self._buffer.take()))
             return
@@ -209,9 +207,7 @@ class Runtime:
     def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
         """Apply transactions, and do what they cause; `derived` ones are not input."""
         schedule = self.schedule
-        recorder = None if derived or schedule.recorder is None else schedule.recording
-        if recorder is not None:
-            recorder.admit(more=True)
+        recorder = None if derived or schedule.recorder is None else schedule.admit(more=True)
         if self.eager:
             schedule.perform(lambda: self._apply_piece(piece, recorder))
         else:
@@ -383,24 +379,10 @@ class Runtime:
                     raise DataError(f"row {bad[0]}: {bad[1]}")
                 self._apply_whole((rows, batches.time, batches.tx))
             else:
-                for piece in self.pieces(batches, time, plain=plain, matched=self._matched):
+                for piece in storage.pieces(self, batches, time, self._matched, plain=plain):
                     self.apply_piece(piece)
                     self.reclaim(calls=1)
         self.reclaim()
-
-    def pieces(
-        self,
-        batches: ChangeBatch | Iterable[ChangeBatch],
-        time: int | None,
-        *,
-        plain: bool,
-        matched: storage.MatchFilter | None = None,
-    ) -> Iterator[ingest.Piece]:
-        """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
-        listed = (batches,) if isinstance(batches, ChangeBatch) else batches
-        if time is not None or plain:
-            listed = ingest.restamped(listed, self.reach(time), self.last_tx + 1)
-        return ingest.pieces_of(listed, self.terms, matched)
 
     def apply_ids(
         self,

@@ -301,11 +301,12 @@ class Scheduler:
             return self.recorder if self._recorded == self._called else None
         return None if self.running or self._recorded else self.recorder
 
-    def admit(self) -> None:
-        """Input comes: wait until it can be recorded."""
+    def admit(self, *, more: bool = False) -> InputRecorder | None:
+        """Input comes, or `more` of a call: wait until it can be recorded; by whom."""
         recorder = self.recording
         if recorder is not None:
-            recorder.admit()
+            recorder.admit(more=more)
+        return recorder
 
     def recorded(self, kind: str, *what: object) -> AbstractContextManager[None]:
         """Record a piece of input; what happens inside follows from it."""

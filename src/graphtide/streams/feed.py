@@ -8,6 +8,7 @@ import numpy as np
 
 from graphtide.engine.ingest import Piece, check_order
 from graphtide.engine.locking import synchronized
+from graphtide.engine.storage import pieces
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.rdf.dictionary import HeldIds
@@ -56,7 +57,7 @@ class Feed:
         self._runtime.flush()
         held = HeldIds()  # terms may be freed between two steps
         self._runtime.terms.holders.add(held)
-        for piece in self._runtime.pieces(batches, None, plain=False):
+        for piece in pieces(self._runtime, batches, None, plain=False):
             held.arrays = [piece[0]]
             for part in self.parts(piece):
                 with self.lock:
