@@ -15,12 +15,11 @@ from graphtide.algebra.queries import as_select
 from graphtide.durable.handle import DurableGraph, open_graph
 from graphtide.durable.store import Store
 from graphtide.engine.events import event_end, make_events
-from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, quad_ids
+from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, pieces, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import Stats, answer_table, graph_stats
 from graphtide.engine.runtime import Runtime
 from graphtide.engine.services import Services, ServiceTables
-from graphtide.engine.storage import pieces
 from graphtide.engine.transaction import Transaction
 from graphtide.engine.update import run_update
 from graphtide.engine.watch import DEFAULT_HISTORY, Query, html_queries
@@ -137,9 +136,9 @@ class LiveGraph:
         So do its queries, programs and streams; CALL finds its functions in `functions`. A change
         is on disk when the call returns (`durability="transaction"`), normally within 50 ms and at
         most 10,000 changes later ("batch"), or at some time ("none"). Of the past, `retain` keeps a
-        time ("30d"), a size ("10GB"), or everything. Further `options` are those of the constructor, for
-        a new store. A `read_only` graph may be open beside the one that writes; `follow()` brings
-        it up to date.
+        time ("30d"), a size ("10GB"), or everything. Further `options` are those of the
+        constructor, for a new store. A `read_only` graph may be open beside the one that writes;
+        `follow()` brings it up to date.
         """
         store = Store(path, durability=durability, retain=retain, read_only=read_only)
         return cast("Self", open_graph(cls, store, functions or {}, limits, options))

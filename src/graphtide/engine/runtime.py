@@ -379,7 +379,7 @@ class Runtime:
                     raise DataError(f"row {bad[0]}: {bad[1]}")
                 self._apply_whole((rows, batches.time, batches.tx))
             else:
-                for piece in storage.pieces(self, batches, time, self._matched, plain=plain):
+                for piece in ingest.pieces(self, batches, time, self._matched, plain=plain):
                     self.apply_piece(piece)
                     self.reclaim(calls=1)
         self.reclaim()

@@ -11,11 +11,10 @@ from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
 from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.kernel.search.divided import DividedStore
-from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.terms import canonical_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from graphtide.engine.queries import QueryRegistry
     from graphtide.engine.runtime import Runtime
@@ -61,21 +60,6 @@ def first_problem(
     redundant = first_redundant(listed, runtime.store, runtime.terms)
     problems = [problem for problem in (backwards, redundant) if problem]
     return min(problems, key=lambda problem: problem[0], default=None)
-
-
-def pieces(
-    runtime: Runtime,
-    batches: ChangeBatch | Iterable[ChangeBatch],
-    time: int | None,
-    matched: MatchFilter | None = None,
-    *,
-    plain: bool,
-) -> Iterator[ingest.Piece]:
-    """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
-    listed = (batches,) if isinstance(batches, ChangeBatch) else batches
-    if time is not None or plain:
-        listed = ingest.restamped(listed, runtime.reach(time), runtime.last_tx + 1)
-    return ingest.pieces_of(listed, runtime.terms, matched)
 
 
 class MatchFilter:

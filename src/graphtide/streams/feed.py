@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from graphtide.engine.ingest import Piece, check_order
+from graphtide.engine.ingest import Piece, check_order, pieces
 from graphtide.engine.locking import synchronized
-from graphtide.engine.storage import pieces
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.rdf.dictionary import HeldIds
@@ -100,7 +99,8 @@ class Feed:
                 self._apply_part(part)
         else:
             self._runtime.flush()
-            self._runtime.schedule.admit()
+            if self._runtime.schedule.recorder is not None:
+                self._runtime.schedule.admit()
             self._runtime.apply_piece(part)
 
     def _apply_part(self, part: Piece) -> None:
