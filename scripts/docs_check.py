@@ -10,7 +10,9 @@ each which options make it small, and which exit codes are right. A command with
 interrupted after a while, as a user would do it. What needs a network or another machine is not
 run: the options of `graphtide` are parsed then, and `make` prints what it would do.
 
-Commands build on those before them: README.md makes the store and the checkpoint of other pages.
+The store and the checkpoint that commands of several pages use (`MADE_BY`) are made before the
+first of them, so that each page can be checked alone.
+
 `make test` runs the blocks of Python, and the `console` blocks of docs/serve.md on a server.
 """
 
@@ -154,6 +156,7 @@ PLANS = (
     Plan("graphtide bench rules", small="--events 3000 --sizes 100"),
     Plan("graphtide bench sequence", small="--events 20000"),
     Plan("graphtide bench gesture", small="--sizes 1 --no-find-max"),
+    Plan("graphtide bench soak", small="--events 20000"),
     Plan("graphtide bench spark", small="--edges 5000 --batches 2"),
     Plan("graphtide bench durable", small="--edges 20000 --quads 20000"),
     Plan(
@@ -244,6 +247,13 @@ WHERE { WINDOW :w { ?sensor :shows ?t } ?sensor :in ?room FILTER (?t > 30) }""",
 }
 """What the commands of the pages read."""
 
+MADE_BY = {
+    "rail/": "graphtide watch route.rq --store rail/ --changes today.rdfp",
+    "ckpt/": "graphtide run examples/rail.tide --changes logs/ --out out/ --checkpoint ckpt/"
+    " --partitions 8",
+}
+"""Folders that commands read, and the command of README.md that makes each."""
+
 LINKS = (".venv", "examples", "tests", "src", "pyproject.toml", "Makefile")
 
 
@@ -259,6 +269,17 @@ def make_folder(folder: Path) -> None:
     (folder / "rail.tide").write_text(repairs, encoding="utf-8")
     rail = (ROOT / "examples" / "rail.tide").read_text(encoding="utf-8")
     (folder / "rail-2.tide").write_text(rail, encoding="utf-8")
+
+
+def missing_for(text: str, folder: Path) -> list[str]:
+    """The commands that make what another one reads and is not there yet.
+
+    >>> missing_for("graphtide store info rail/", Path("no-such-folder"))
+    ['graphtide watch route.rq --store rail/ --changes today.rdfp']
+    """
+    words = text.split()
+    needed = {made: maker for made, maker in MADE_BY.items() if made in words and maker != text}
+    return [maker for made, maker in needed.items() if not (folder / made).exists()]
 
 
 def run_command(shown: Shown, plan: Plan, folder: Path, log: Path) -> str:
@@ -324,6 +345,9 @@ def check(shown: Shown, folder: Path, log: Path) -> bool:
     """Run or look at a command, and print its line; whether it is right."""
     plan = plan_for(shown.text)
     start = perf_counter()
+    before = [] if plan.reason else missing_for(shown.text, folder)
+    for text in before:
+        run_command(Shown(shown.page, shown.line, text), plan_for(text), folder, log)
     problem = look_at(shown) if plan.reason else run_command(shown, plan, folder, log)
     result = "FAILED" if problem else "not run" if plan.reason else "ok"
     note = problem or plan.reason or plan.small

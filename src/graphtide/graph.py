@@ -15,7 +15,7 @@ from graphtide.algebra.queries import as_select
 from graphtide.durable.handle import DurableGraph, open_graph
 from graphtide.durable.store import Store
 from graphtide.engine.events import event_end, make_events
-from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, quad_ids
+from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, pieces, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import Stats, answer_table, graph_stats
 from graphtide.engine.runtime import Runtime
@@ -134,11 +134,11 @@ class LiveGraph:
         """Open the store in a directory, or make one: the graph comes back as it was.
 
         So do its queries, programs and streams; CALL finds its functions in `functions`. A change
-        is on disk when the call returns (`durability="transaction"`), at most 50 ms or 10,000
-        changes later ("batch"), or at some time ("none"). Of the past, `retain` keeps a time
-        ("30d"), a size ("10GB"), or everything. Further `options` are those of the constructor, for
-        a new store. A `read_only` graph may be open beside the one that writes; `follow()` brings
-        it up to date.
+        is on disk when the call returns (`durability="transaction"`), normally within 50 ms and at
+        most 10,000 changes later ("batch"), or at some time ("none"). Of the past, `retain` keeps a
+        time ("30d"), a size ("10GB"), or everything. Further `options` are those of the
+        constructor, for a new store. A `read_only` graph may be open beside the one that writes;
+        `follow()` brings it up to date.
         """
         store = Store(path, durability=durability, retain=retain, read_only=read_only)
         return cast("Self", open_graph(cls, store, functions or {}, limits, options))
@@ -254,7 +254,7 @@ class LiveGraph:
         self._runtime.flush()
         feed = Feed(self._streams)
         with self._runtime.schedule:
-            for piece in self._runtime.pieces(changes, time, plain=plain):
+            for piece in pieces(self._runtime, changes, time, plain=plain):
                 feed.apply(piece)
                 self._runtime.reclaim(calls=1)
         self._runtime.reclaim()

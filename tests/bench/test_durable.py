@@ -26,6 +26,14 @@ def test_a_store_gives_the_answers_of_memory(part):
     assert len(report(results).objects) == len(tasks)
 
 
+@pytest.mark.slow
+def test_ages_are_of_every_insert():
+    result = measure(DurableTask("age", "2000", "batch", 600, seed=3))
+    assert 0 < result.median_ms <= result.p99_ms <= result.max_ms
+    assert result.rows
+    assert len(report([result]).tables) == 1
+
+
 def test_other_answers_are_an_error():
     results = [
         DurableResult("write", "ids", mode, 1, 1.0, 1, 1.0, len(mode)) for mode in ("a", "bb")

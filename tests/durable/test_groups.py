@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from threading import Event
 
 import pytest
 
 import graphtide as gt
-from graphtide.durable import recorder, snapshot, store
+from graphtide.durable import snapshot, store
 from graphtide.durable.chunks import decode_entries, from_bytes
 from graphtide.durable.journal import Journal
 from graphtide.rdf.dictionary import TermDictionary
@@ -75,7 +74,7 @@ def test_a_call_is_never_on_disk_before_its_input(tmp_path):
 
     def recorded():
         """The finished calls on disk, after what the thread may do at any moment."""
-        journal._writer.write(settles=True)
+        journal._writer.write()
         return [row for _, row in graph._durable.store.journal.every_call(0)]
 
     graph.run(gt.Program.parse(RULES), functions={"tell": lambda _: seen.append(recorded())})
@@ -141,40 +140,3 @@ def test_while_a_snapshot_is_written_changes_get_to_disk(tmp_path, monkeypatch, 
     with gt.LiveGraph.open(tmp_path) as again:
         assert again.queries[0].count() == 1
     assert len(list(tmp_path.glob("snapshot-*.arrow"))) == 2  # unasked, and at the end
-
-
-def test_whoever_changes_the_graph_waits_for_a_slow_disk(tmp_path, monkeypatch):
-    """While the disk stands still, no more waits for it than what is promised, and one piece."""
-    monkeypatch.setattr(recorder, "GROUP_ROWS", 100)
-    monkeypatch.setattr(recorder, "MAX_WAITING", 1000)
-    graph = gt.LiveGraph.open(tmp_path)
-    graph.flush()
-    writer, moves = graph._durable.store.recorder._writer, Event()
-    append = Journal.append
-
-    def stands(*what):
-        assert moves.wait(60)
-        return append(*what)
-
-    monkeypatch.setattr(Journal, "append", stands)
-    done = []
-
-    def change():
-        for number in range(40):
-            nodes = graph.terms.encode_column([f"<ex:{number}-{n}>" for n in range(100)])
-            graph.apply_ids(nodes, nodes, nodes)
-            done.append(number)
-
-    with ThreadPoolExecutor(1) as pool:
-        changing = pool.submit(change)
-        until = time.monotonic() + 60
-        while writer.waiting_changes <= 1000 and time.monotonic() < until:
-            time.sleep(0.01)
-        time.sleep(0.3)  # enough for all of them, if nothing held them up
-        assert 1000 < writer.waiting_changes <= 1100
-        assert len(done) < 40
-        moves.set()
-        changing.result()
-    graph.close()
-    with gt.LiveGraph.open(tmp_path) as again:
-        assert len(again) == 4000

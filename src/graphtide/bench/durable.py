@@ -1,22 +1,26 @@
 """What a store costs: writing RouteSensor to it beside memory only, and opening it again.
 
 Writing is timed until everything is on disk. Opening is timed beside loading the same quads from an
-Arrow file into memory; both with ten standing queries.
+Arrow file into memory; both with ten standing queries. The age on disk is the time from the return
+of a single insert until it is on disk, at several rates.
 """
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from graphtide.bench import report as reports
 from graphtide.bench import route_sensor
 from graphtide.bench.harness import Benchmark, peak_rss_mb, timed
 from graphtide.bench.route_sensor_engine import PREDICATES, change_table
+from graphtide.durable.chunks import from_bytes
 from graphtide.graph import LiveGraph
 
 if TYPE_CHECKING:
@@ -26,11 +30,17 @@ WAYS: Final = ("ids", "strings", "calls")
 MODES: Final = ("memory", "none", "batch", "transaction")
 QUERIES: Final = 10
 WARM_UP_EDGES: Final = 2000
+RATES: Final = (100, 1_000, 20_000, 0)
+"""Single inserts a second; 0 for as many as there can be."""
+AGE_SECONDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class DurableTask:
-    """A part, "write" or "open"; how edges come, and how durable they are; how many; the seed."""
+    """A part, "write", "open" or "age"; how edges come; how durable they are; how many; the seed.
+
+    For "age", they come as single inserts, so many a second as `way` says.
+    """
 
     part: str
     way: str
@@ -41,7 +51,7 @@ class DurableTask:
 
 @dataclass(frozen=True, slots=True)
 class DurableResult:
-    """Seconds of a part, bytes on disk, peak memory, and rows of the answer."""
+    """Seconds of a part, bytes on disk, peak memory, and rows of the answer; ages on disk."""
 
     part: str
     way: str
@@ -51,12 +61,15 @@ class DurableResult:
     bytes: int
     peak_mb: float
     rows: int
+    median_ms: float | None = None
+    p99_ms: float | None = None
+    max_ms: float | None = None
 
 
 def measure(task: DurableTask) -> DurableResult:
     """Measure a task in a directory of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        return (_write if task.part == "write" else _open)(task, Path(folder))
+        return {"write": _write, "open": _open, "age": _age}[task.part](task, Path(folder))
 
 
 def _write(task: DurableTask, folder: Path) -> DurableResult:
@@ -77,8 +90,7 @@ def _write(task: DurableTask, folder: Path) -> DurableResult:
             graph.apply(table)
             _wait(graph, task)
     else:
-        lists = (column.tolist() for column in (workload.s, workload.relation, workload.o))
-        texts = [(nodes[s], PREDICATES[p], nodes[o]) for s, p, o in zip(*lists, strict=True)]
+        texts = _texts(workload)
         with timed() as watch:
             for edge in texts:
                 graph.insert(*edge)
@@ -87,6 +99,44 @@ def _write(task: DurableTask, folder: Path) -> DurableResult:
     rows = query.count()
     graph.close()
     return _result(task, watch.seconds, folder, rows)
+
+
+def _age(task: DurableTask, folder: Path) -> DurableResult:
+    """Insert edges one by one, at a rate; how long after its return each is on disk."""
+    edges = _texts(route_sensor.make_workload(task.edges, task.seed))
+    graph = _graph(task, folder)
+    query = graph.watch(route_sensor.QUERY)
+    graph.flush()
+    journal, written = graph.store.store.journal, []
+    append = journal.append
+
+    def noting(chunks: Any, calls: Any, settled: int | None = None) -> None:  # noqa: ANN401
+        append(chunks, calls, settled)
+        written.append((time.perf_counter(), chunks))
+
+    journal.append = noting  # type: ignore[method-assign] # of this journal alone
+    returned, rate = np.empty(len(edges)), int(task.way)
+    with timed() as watch:
+        begin = time.perf_counter()
+        for number, edge in enumerate(edges):
+            while rate and (early := begin + number / rate - time.perf_counter()) > 0:
+                time.sleep(early)
+            graph.insert(*edge)
+            returned[number] = time.perf_counter()
+        graph.flush()
+    rows = query.count()
+    graph.close()
+    sizes = [sum(len(from_bytes(row[-1])[0]) for row in batch) for _, batch in written]
+    ages = (np.repeat([moment for moment, _ in written], sizes) - returned) * 1000
+    median, p99, longest = (float(np.percentile(ages, q)) for q in (50, 99, 100))
+    result = _result(task, watch.seconds, folder, rows)
+    return replace(result, median_ms=median, p99_ms=p99, max_ms=longest)
+
+
+def _texts(workload: route_sensor.EdgeWorkload) -> list[tuple[str, str, str]]:
+    nodes = route_sensor.texts(workload.names())
+    lists = (column.tolist() for column in (workload.s, workload.relation, workload.o))
+    return [(nodes[s], PREDICATES[p], nodes[o]) for s, p, o in zip(*lists, strict=True)]
 
 
 def _open(task: DurableTask, folder: Path) -> DurableResult:
@@ -142,8 +192,19 @@ def _result(task: DurableTask, seconds: float, folder: Path, rows: int) -> Durab
 # --- report ---
 
 
+AGES: Final[Sequence[reports.TableColumn[DurableResult]]] = [
+    reports.TableColumn("inserts a second", lambda r: reports.number(round(r.edges / r.seconds))),
+    reports.TableColumn("inserts", lambda r: reports.number(r.edges)),
+    reports.TableColumn("median ms", lambda r: f"{r.median_ms:.1f}"),
+    reports.TableColumn("99 % ms", lambda r: f"{r.p99_ms:.1f}"),
+    reports.TableColumn("longest ms", lambda r: f"{r.max_ms:.1f}"),
+]
+
+
 def report(results: Sequence[DurableResult]) -> reports.BenchReport:
-    """Seconds beside those of memory only."""
+    """Seconds beside those of memory only; and ages on disk."""
+    ages = [each for each in results if each.part == "age"]
+    costs = [each for each in results if each.part != "age"]
     memory = {(r.part, r.way): r.seconds for r in results if r.mode == "memory"}
     columns: Sequence[reports.TableColumn[DurableResult]] = [
         reports.TableColumn("part", lambda r: r.part, left=True),
@@ -157,8 +218,10 @@ def report(results: Sequence[DurableResult]) -> reports.BenchReport:
         reports.TableColumn("MB on disk", lambda r: f"{r.bytes / 1e6:.1f}"),
         reports.TableColumn("peak MB", lambda r: reports.number(r.peak_mb)),
     ]
-    table = reports.make_table("What a store costs", columns, results)
-    return reports.BenchReport(reports.to_objects(results), [table], None, [])
+    tables = [reports.make_table("What a store costs", columns, costs)] if costs else []
+    if ages:
+        tables.append(reports.make_table("From the return of an insert to disk", AGES, ages))
+    return reports.BenchReport(reports.to_objects(results), tables, None, [])
 
 
 def check_rows(results: Sequence[DurableResult]) -> None:
@@ -176,7 +239,11 @@ def make_tasks(edges: int, quads: int, seed: int) -> list[DurableTask]:
         for mode in MODES
         if (way, mode) != ("calls", "transaction")
     ]
-    return tasks + [DurableTask("open", "strings", m, quads, seed) for m in ("memory", "batch")]
+    tasks += [DurableTask("open", "strings", m, quads, seed) for m in ("memory", "batch")]
+    return tasks + [
+        DurableTask("age", str(rate), "batch", min(edges, AGE_SECONDS * (rate or 100_000)), seed)
+        for rate in RATES
+    ]
 
 
 BENCHMARK: Final = Benchmark(

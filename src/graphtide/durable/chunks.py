@@ -63,6 +63,12 @@ class InputEntry:
         real = self.rows[:, DIFF] != 0
         return np.ascontiguousarray(self.rows[real]), self.times[first], self.txs[first]
 
+    def same_as(self, other: InputEntry) -> bool:
+        """Whether another entry says the same."""
+        arrays = (self.rows, other.rows), (self.times, other.times), (self.txs, other.txs)
+        same = (self.kind, self.fields) == (other.kind, other.fields)
+        return same and all(np.array_equal(*pair) for pair in arrays)
+
     def part(self, first: int, last: int) -> InputEntry:
         """The transactions of changes from one up to another."""
         begin, end = np.searchsorted(self.rows[:, TX], [first, last])

@@ -8,28 +8,24 @@ that, beside the one that changes the graph.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from logging import getLogger
-from threading import Event, Thread
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import numpy as np
-
-from graphtide.algebra.nodes import SelectQuery
 from graphtide.durable import chunks
 from graphtide.durable.calls import CallRow, FinishedCalls
 from graphtide.durable.chunks import InputEntry
-from graphtide.durable.groups import GroupWriter, InputGroup
-from graphtide.durable.replay import program_fields
-from graphtide.engine.ingest import MAX_BUFFERED
+from graphtide.durable.entries import make_entry, replaced
+from graphtide.durable.groups import Bell, GroupWriter, InputGroup
+from graphtide.engine.ingest import MAX_BUFFERED, PIECE
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.kernel.batch import VALUES, Ints, Longs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from graphtide.algebra.windows import WindowedQuery
     from graphtide.durable.journal import Journal
-    from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import Transactions
     from graphtide.engine.runtime import Runtime
 
@@ -37,21 +33,24 @@ log = getLogger(__name__)
 
 Durability = Literal["transaction", "batch", "none"]
 
-GROUP_SECONDS: Final = 0.05
-GROUP_ROWS: Final = 10_000
-"""With "batch": how far the disk may be behind, in time and in changes."""
+MAX_SECONDS: Final = 0.05
+MAX_MISSING: Final = 10_000
+"""With "batch": how far the disk may be behind when a call begins, in time and in changes."""
 
-CLOSE_AFTER: Final = 0.4 * GROUP_SECONDS
-DUE_AFTER: Final = 0.7 * GROUP_SECONDS
-PATIENCE: Final = 0.1 * GROUP_SECONDS
-"""How old a group is when whoever changes the graph closes it in passing; when the thread asks for
-that; and how long the thread waits then before it stops the graph to do so itself."""
+CLOSE_AFTER: Final = 0.2 * MAX_SECONDS
+PATIENCE: Final = 0.1 * MAX_SECONDS
+CLOSE_CHANGES: Final = 4096
+"""How old a group is, or how large, when it is closed by the next input. Without one, a thread
+waits so much longer, and then stops the graph to close it."""
 
-PASSED_ON: Final = MAX_BUFFERED // 2
+PASSED_ON: Final = MAX_BUFFERED // 4
 """Single changes that a graph buffers while its group is open: how often it comes by."""
 
-MAX_WAITING: Final = 100_000
-"""Changes that may wait for the disk; then whoever makes more waits, too."""
+OWN_PIECES: Final = 2 * PIECE
+"""Changes of a call that runs on which may wait for the disk."""
+
+SETTLE_AFTER: Final = 0.04
+"""With "transaction": seconds until readers know which calls are finished."""
 
 REGISTERS: Final = {"watch", "run", "stream"}
 ENDS: Final = {"unwatch": "watch", "stop": "run"}
@@ -73,7 +72,7 @@ class Recorder:
         """Whether something was ended that is not registered by itself: no snapshot has that."""
         self._runtime = runtime
         self._journal = journal
-        self._writer = GroupWriter(journal)
+        self._writer = GroupWriter(journal, settles=durability != "transaction")
         self._entries: list[InputEntry] = []
         self._rows = 0
         self._clock: int | None = None
@@ -81,35 +80,80 @@ class Recorder:
         self._calls: list[CallRow] = []
         self._since: float | None = None
         """When the first of what is to be written came; None if nothing is."""
+        self._handed: InputGroup | None = None
+        """A group that is closed and may not be with the writer yet."""
+        self._newest: tuple[InputEntry, int] | None = None
+        """The last changes, and how many transactions there were before them."""
+        self._ahead: InputEntry | None = None
+        """Changes that are on disk, and were interrupted before they were made in memory."""
         self.finished = FinishedCalls()
         self._caused: list[InputEntry] | None = None
         """What the function that runs now has caused so far."""
-        self._problem: GraphtideError | None = None
         self.broken: GraphtideError | None = None
         """Why nothing more can be recorded, if so."""
-        self.written: Callable[[], None] = _nothing
-        """Called now and then by the thread, when something was written; nothing else waits."""
-        self._waiting, self._closed = Event(), Event()
+        self._asked: float | None = None
+        self._bell, self._closed = Bell(), False
         runtime.terms.holders.add(self)
-        if durability != "none":  # with "batch": while nothing waits, see `_pass_on`
+        if durability != "none":  # with "batch": while nothing waits, see `_put`
             runtime.max_buffered = 1
-        self._thread = Thread(target=self._keep_up, name="graphtide journal", daemon=True)
-        self._thread.start()
+        keep_time = {"batch": self._keep_time, "transaction": self._settle_later}.get(durability)
+        self._clockwork = Thread(target=keep_time, name="graphtide journal clock", daemon=True)
+        self._clockwork.start()
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of inputs in the open group; a closed one has the terms themselves."""
         for entry in self._entries:
             yield entry.rows[:, VALUES:]
 
+    @property
+    def written(self) -> Callable[[], None]:
+        """Called by the thread that writes, when it has."""
+        return self._writer.written
+
+    @written.setter
+    def written(self, called: Callable[[], None]) -> None:
+        self._writer.written = called
+
     # --- what comes in ---
+
+    def admit(self, *, more: bool = False) -> None:
+        """Wait until the disk is not too far behind for another input, or more of the same call.
+
+        Nothing of the input has happened yet, so an interrupt changes nothing.
+        """
+        if self.replaying or self._caused is not None:
+            return
+        if self.broken is not None:
+            raise self.broken
+        if self._writer.problem is not None:  # once more: there may be room on the disk again
+            self._writer.write(settles=self.durability != "transaction")
+        if self.durability != "transaction" and (self._rows >= CLOSE_CHANGES or self._is_old()):
+            self._close_group()
+        self._calls_are_made()
+        if self._is_behind(more=more):
+            self._writer.wait(lambda: not self._is_behind(more=more))
+
+    def _is_behind(self, *, more: bool = False) -> bool:
+        """Whether the next input has to wait for the disk."""
+        missing = self._writer.missing + self._rows
+        if more:
+            return missing > OWN_PIECES
+        oldest = self._writer.oldest
+        return missing > MAX_MISSING - PASSED_ON or (
+            self.durability == "batch"
+            and oldest is not None
+            and time.monotonic() > oldest + MAX_SECONDS
+        )
+
+    def _is_old(self) -> bool:
+        since = self._since
+        return since is not None and time.monotonic() >= since + CLOSE_AFTER
 
     def changes(self, piece: Transactions) -> None:
         """Record transactions of changes."""
         if self._caused is not None:
             self._caused.append(chunks.changes_entry(*piece))
         elif not self.replaying:
-            if not self._runtime.eager:  # or calls of the last group may follow
-                self._calls_are_made()
             self._add(chunks.changes_entry(*piece))
 
     def clock(self, to: int) -> None:
@@ -122,12 +166,12 @@ class Recorder:
         """Record anything else, after the changes that wait in the write buffer."""
         if self._caused is not None:
             self._runtime.flush()
-            self._caused.append(_entry(kind, *what))
+            self._caused.append(make_entry(kind, *what))
             self.note(self._caused[-1])
         elif not self.replaying:
             self._runtime.flush()
             self._flush_clock()
-            self._add(_entry(kind, *what))
+            self._add(make_entry(kind, *what))
 
     def call(self, firing: str, function: Callable[[], object]) -> None:
         """Call a function, unless that was finished before; and record how it ended."""
@@ -146,13 +190,14 @@ class Recorder:
         finally:
             self._caused = before
 
-    def interrupted(self, error: BaseException) -> None:
+    def interrupted(self, error: BaseException) -> GraphtideError:
         """Record nothing more: the store has the whole input, and the graph in memory has not."""
         self.broken = GraphtideError(
-            f"the graph was interrupted by {type(error).__name__} while programs were running, so "
+            f"the graph was interrupted by {type(error).__name__} in the middle of an input, so "
             "it may differ from its store",
             hint="close it and open it again: it comes back with the whole of its last input",
         )
+        return self.broken
 
     def note(self, entry: InputEntry) -> None:
         """Keep the list of what is registered."""
@@ -169,7 +214,7 @@ class Recorder:
                 self.registrations.remove(each)
         elif entry.kind == "replace":
             self.registrations = [
-                _replaced(each, entry.fields)
+                replaced(each, entry.fields)
                 if each.kind == "run" and each.fields["name"] == entry.fields["name"]
                 else each
                 for each in self.registrations
@@ -178,65 +223,67 @@ class Recorder:
     def _add(self, entry: InputEntry) -> None:
         if self.broken is not None:
             raise self.broken
-        if self._problem is not None:
-            self.flush()  # once more: there may be room on the disk again
+        if self._ahead is not None:
+            ahead, self._ahead = self._ahead, None
+            if ahead.same_as(entry):  # it was interrupted, and is made again
+                return
+            raise self.interrupted(KeyboardInterrupt())
         self._put(entry)
-        self._pass_on()
-        self.note(entry)
-
-    def _put(self, entry: InputEntry) -> None:
-        if self._stamp is None:
-            first = int(entry.times[0]) if entry.kind == "changes" and len(entry.times) else None
-            clock = self._runtime.clock
-            self._stamp = self._runtime.done, clock if first is None else min(first, clock)
-        self._entries.append(entry)
-        self._rows += len(entry.rows)
-        self.recorded += max(1, len(entry.rows))
-
-    def _pass_on(self) -> None:
-        """Close the group, if it is time to; with "batch", the thread does the rest.
-
-        The graph's write buffer is passed on at its first change while the group is empty, and
-        then when it is full: so what waits there is never older than the group.
-        """
         if self.durability == "transaction":
-            self._write_now()
-        elif self.durability == "none":
-            if self._rows >= GROUP_ROWS:
-                self._close_group()
-                self._writer.write(settles=True)
-        elif self._rows >= GROUP_ROWS or self._is_old():
-            self._close_group()
-            self._waiting.set()
-            if self._writer.waiting_changes > MAX_WAITING:
-                self._writer.write(settles=True)
-        else:
-            self._runtime.max_buffered = PASSED_ON
+            self._write_now(entry)
+        self.note(entry)
         self._wake()
 
-    def _write_now(self) -> None:
+    def _put(self, entry: InputEntry) -> None:
+        """Add an entry to the group.
+
+        The write buffer of the graph is passed on at its first change while the group is empty, and
+        then when it is full: so what waits there is never older than the group.
+        """
+        self._forget_interrupted()
+        done, clock = self._runtime.done, self._runtime.clock
+        changes = entry.kind == "changes" and len(entry.times) > 0
+        if self._stamp is None:
+            self._stamp = done, min(int(entry.times[0]), clock) if changes else clock
+        self._rows += max(1, len(entry.rows))
+        self.recorded += max(1, len(entry.rows))
+        self._newest = (entry, done) if changes else None
+        self._entries.append(entry)
+        if self.durability == "batch":
+            self._runtime.max_buffered = 1 if self._is_behind() else PASSED_ON
+
+    def _forget_interrupted(self) -> None:
+        """Let go of the last changes if these did not happen: they were interrupted at their end.
+
+        Otherwise there would be more transactions now. Until they are, the group is not closed.
+        """
+        newest = self._newest
+        if newest is not None and newest[1] == self._runtime.done:
+            self._entries = [entry for entry in self._entries if entry is not newest[0]]
+            self._newest = None
+
+    def _write_now(self, entry: InputEntry) -> None:
         """Write the group, or let nothing of it have happened."""
+        self._newest = None
         group = self._close_group()
         try:
             self._writer.write(settles=False)  # not with every transaction
-        except BaseException:
-            if group is not None:
-                self._writer.drop(group)
+        except BaseException as error:
+            if group is None or self._writer.drop(group):
+                raise
+            if entry.kind == "changes":
+                self._ahead = entry
+            else:
+                self.interrupted(error)
             raise
 
-    def _is_old(self) -> bool:
-        """Whether the group has waited long enough; rules may have calls to add to it."""
-        if self._since is None or self._runtime.eager:
-            return False
-        return time.monotonic() >= self._since + CLOSE_AFTER
-
     def _wake(self) -> None:
-        """Let the thread know what there is to do."""
-        if self.durability != "batch":
-            self._waiting.set()
+        """Let the thread know that there is something to do."""
+        if self.durability == "transaction":
+            self._bell.ring()
         elif self._since is None and (self._entries or self._calls or self._clock is not None):
             self._since = time.monotonic()
-            self._waiting.set()
+            self._bell.ring()
 
     def _called(self, firing: str, error: str | None, caused: list[InputEntry]) -> None:
         self.recorded += sum(len(entry.rows) for entry in caused)
@@ -267,7 +314,6 @@ class Recorder:
         """Wait until everything so far is on disk."""
         with self._runtime.lock:
             self._close_all()
-        self._problem = None
         self._writer.write(settles=self.durability != "transaction")
 
     def _close_all(self) -> None:
@@ -279,15 +325,23 @@ class Recorder:
 
     def _close_group(self) -> InputGroup | None:
         """Let the entries and calls so far be written. The graph's lock is held."""
+        self._forget_interrupted()
         self._forget_clock()
+        if self._handed is not None:
+            self._writer.add(self._handed)
         group = None
         if self._entries or self._calls:
             tx, clock = self._stamp or (0, 0)
-            terms = self._runtime.terms.table()
-            group = InputGroup(tx, clock, time.time(), self._entries, terms, self._calls)
-            self._writer.add(group)
+            since = time.monotonic() if self._since is None else self._since
+            terms, entries, calls = self._runtime.terms.table(), self._entries, self._calls
+            size = self._rows + len(calls)
+            group = InputGroup(tx, clock, time.time(), entries, terms, calls, since, size)
+        # An interrupt comes before or after this: nothing is called in it.
+        self._handed = group
         self._entries, self._calls, self._rows = [], [], 0
         self._stamp = self._since = None
+        if group is not None:
+            self._writer.add(group)
         if self.durability == "batch":
             self._runtime.max_buffered = 1
         return group
@@ -299,7 +353,8 @@ class Recorder:
         """
         with self._runtime.lock:
             self._calls_are_made()
-        self._writer.settle()
+        with suppress(GraphtideError):
+            self._writer.write()
 
     def _calls_are_made(self) -> None:
         """No call of the rows so far can follow, if nothing is under way."""
@@ -307,145 +362,68 @@ class Recorder:
         if not (self._entries or self._calls or schedule.calling or schedule.running):
             self._writer.settled = self._writer.made
 
-    def _keep_up(self) -> None:
-        """Write in groups, in a thread of its own."""
-        while not self._closed.is_set():
-            self._waiting.wait()
-            self._waiting.clear()
-            try:
-                if self.durability == "batch":
-                    self._catch_up()
-                elif not self._closed.wait(0.8 * GROUP_SECONDS) and self.durability != "none":
-                    self.settle()
-                if not self._closed.is_set():
-                    self.written()
-            except GraphtideError as error:  # whoever changes the graph next is told
-                log.warning("the journal cannot be written: %s", error)
-                self._problem, self._since = error, None
-            except Exception as error:
-                if self._closed.is_set():
-                    return
-                log.exception("the journal cannot be written")
-                self._problem = GraphtideError(f"the journal cannot be written: {error!r}")
-                self._since = None
+    def _settle_later(self) -> None:
+        """The thread beside "transaction"."""
+        while not self._closed:
+            self._bell.wait()
+            time.sleep(SETTLE_AFTER)
+            if not self._closed:
+                self.settle()
 
-    def _catch_up(self) -> None:
-        """Write closed groups at once. The open one is closed when it is due.
+    def _keep_time(self) -> None:
+        """The thread beside "batch": closes groups in time, and stops whoever is too fast."""
+        while not self._closed:
+            self._bell.wait(self._look())
 
-        Whoever changes the graph can do that at the next change, which costs nothing. To wait for
-        the graph's lock slows down everybody who takes and releases it meanwhile; so this thread
-        asks first, and does it only if there is no next change.
+    def _look(self) -> float | None:
+        """Do what is due; in how many seconds to look again. None: when the bell rings.
+
+        Whoever changes the graph can close a group at the next change, which costs nothing. To wait
+        for the graph's lock slows down everybody who takes and releases it meanwhile; so this
+        thread asks first, and does it only if there is no next change.
         """
-        asked = None
-        while not self._closed.is_set():
-            if self._writer.waiting:
-                self._writer.write(settles=True)
-                self._problem = None
-                self.written()
-            since, lock = self._since, self._runtime.lock
-            left = 0.0 if since is None else since + DUE_AFTER - time.monotonic()
-            if since is None and not self._writer.unsettled:
-                return
-            if left > 0:
-                self._sleep(left)
-            elif since is not None and asked != since:
-                asked, self._runtime.max_buffered = since, 1
-                self._sleep(PATIENCE)
-            elif lock.acquire(timeout=0 if since is None else GROUP_SECONDS):
-                try:
-                    self._close_all()
-                finally:
-                    lock.release()
-            else:  # a long piece of work goes on, and may close groups meanwhile
-                self._sleep(GROUP_SECONDS if since is None else 0)
+        since, oldest, now = self._since, self._writer.oldest, time.monotonic()
+        if self._writer.problem is not None:
+            return MAX_SECONDS
+        if oldest is not None and now > oldest + MAX_SECONDS:
+            self._runtime.max_buffered = 1  # the next change waits for the disk
+            return MAX_SECONDS
+        if since is None:
+            if self._writer.unsettled and self._runtime.lock.acquire(blocking=False):
+                self._locked(self._close_all)
+            left = None if oldest is None else oldest + MAX_SECONDS - now
+            return MAX_SECONDS if left is None and self._writer.unsettled else left
+        if now < since + CLOSE_AFTER:
+            return since + CLOSE_AFTER - now
+        if self._asked != since:
+            self._asked, self._runtime.max_buffered = since, 1
+            return PATIENCE
+        if self._runtime.lock.acquire(timeout=MAX_SECONDS):
+            self._locked(self._close_all)
+        return 0
 
-    def _sleep(self, seconds: float) -> None:
-        self._waiting.wait(seconds)
-        self._waiting.clear()
+    def _locked(self, work: Callable[[], None]) -> None:
+        """Do something while the graph's lock is held, and release it."""
+        try:
+            work()
+        except GraphtideError:  # the next call raises it
+            pass
+        except Exception:
+            log.exception("the graph cannot be flushed")
+        finally:
+            self._runtime.lock.release()
 
     def abandon(self) -> None:
         """Write nothing more."""
-        self._closed.set()
-        self._waiting.set()
+        self._closed = True
+        self._bell.ring()
+        self._writer.close()
 
     def close(self) -> None:
-        """Write what is left, and end the thread."""
-        self.abandon()
-        if self._thread.is_alive():
-            self._thread.join()
+        """Write what is left, and end the thread that keeps time."""
+        self._closed = True
+        self._bell.ring()
+        if self._clockwork.is_alive():
+            self._clockwork.join()
         self.flush()
         self.settle()
-
-
-def _nothing() -> None:
-    """What is done after a write if nobody has asked for anything."""
-
-
-def _entry(kind: str, *what: Any) -> InputEntry:  # noqa: ANN401 - the fields of each kind
-    match kind:
-        case "events":
-            return _events_entry(*what)
-        case "push":
-            return _push_entry(*what)
-        case "clock":
-            return InputEntry(kind, {"to": what[0]})
-        case "watermark":
-            return InputEntry(kind, {"name": what[0], "to": what[1]})
-        case "stream":
-            return InputEntry(kind, {"name": what[0], "lateness": what[1]})
-        case "fire":
-            return InputEntry(kind, {"name": what[0], "number": what[1]})
-        case "unwatch" | "stop":
-            return InputEntry(kind, {"name": what[0]})
-        case "watch":
-            return _watch_entry(*what)
-        case "run":
-            name, program, options = what
-            return InputEntry(kind, {"name": name, "options": options, **program_fields(program)})
-        case "replace":
-            name, program, disabled = what
-            return InputEntry(kind, {"name": name, "disabled": disabled, **program_fields(program)})
-        case _:
-            raise AssertionError(kind)
-
-
-def _replaced(run: InputEntry, fields: dict[str, Any]) -> InputEntry:
-    """The registration of a program that another one has replaced."""
-    options = {**run.fields["options"], "disabled": fields["disabled"]}
-    texts = {key: value for key, value in fields.items() if key in ("sources", "queries")}
-    return InputEntry("run", {"name": fields["name"], "options": options, **texts})
-
-
-def _watch_entry(
-    name: str, query: SelectQuery | WindowedQuery, options: dict[str, object]
-) -> InputEntry:
-    text = query.text if isinstance(query, SelectQuery) else query.select.text
-    if not text:
-        raise GraphtideError(
-            f"the query {name} has no text, and a store keeps queries as texts",
-            hint="give watch() the text of the query",
-        )
-    return InputEntry("watch", {"name": name, "text": text, "options": options})
-
-
-def _events_entry(events: EventBatch, followers: tuple[Any, ...] | None) -> InputEntry:
-    sizes = np.diff(events.offsets)
-    rows = np.zeros((len(events.triples), VALUES + 4), np.int32)
-    rows[:, TX] = np.repeat(np.arange(len(sizes)), sizes)
-    rows[:, DIFF] = 1
-    rows[:, VALUES : VALUES + 3] = events.triples
-    names = None if followers is None else [follower.name for follower in followers]
-    fields = {"starts": events.starts.tolist(), "ends": events.ends.tolist(), "programs": names}
-    stamps = np.zeros(len(rows), np.int64)
-    return InputEntry("events", fields, rows, stamps, stamps)
-
-
-def _push_entry(
-    name: str, times: Longs, quads: Ints, newest: int | None, events: Longs | None
-) -> InputEntry:
-    rows = np.zeros((len(quads), VALUES + 4), np.int32)
-    rows[:, DIFF] = 1
-    rows[:, VALUES:] = quads
-    numbers = np.zeros(len(rows), np.int64) if events is None else np.asarray(events, np.int64)
-    fields = {"name": name, "newest": newest, "numbered": events is not None}
-    return InputEntry("push", fields, rows, np.array(times, np.int64), numbers)

@@ -389,6 +389,9 @@ class Frozen:
         self.recorded = 0
         self._why = why
 
+    def admit(self, *, more: bool = False) -> None:
+        """Nothing is written, so there is nothing to wait for."""
+
     def changes(self, piece: object) -> None:
         """Refuse changes."""
         self.input("changes", piece)

@@ -23,6 +23,7 @@ from graphtide.rdf.kinds import XSD
 from graphtide.rdf.terms import TERM_TYPES, Term, from_pyoxigraph
 
 if TYPE_CHECKING:
+    from graphtide.engine.runtime import Runtime
     from graphtide.rdf.term_tables import BadRow, Strings
 
 PIECE = 1 << 18
@@ -76,6 +77,21 @@ def pieces_of(
         raise
     if held:
         yield from cut(*joined(held))
+
+
+def pieces(
+    runtime: Runtime,
+    batches: ChangeBatch | Iterable[ChangeBatch],
+    time: int | None,
+    matched: QuadFilter | None = None,
+    *,
+    plain: bool,
+) -> Iterator[Piece]:
+    """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
+    listed = (batches,) if isinstance(batches, ChangeBatch) else batches
+    if time is not None or plain:
+        listed = restamped(listed, runtime.reach(time), runtime.last_tx + 1)
+    return pieces_of(listed, runtime.terms, matched)
 
 
 class QuadFilter(Protocol):
@@ -448,6 +464,11 @@ class WriteBuffer:
         self._end = end + 24
         self.waiting = waiting = waiting + 1
         return waiting
+
+    @property
+    def changes(self) -> int:
+        """How many changes wait."""
+        return self._end // 24
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the changes that wait."""

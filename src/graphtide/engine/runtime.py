@@ -151,13 +151,19 @@ class Runtime:
                 self._run_next()
             elif not self._buffer.waiting:
                 return
-            elif self.eager or self.queries.with_callbacks:
-                self._queue.extend(ingest.one_by_one(self._buffer.take()))
             else:
-                piece = self._buffer.waiting_piece()
-                self._underway = piece, [piece[0]], self.done
-                self._buffer.clear()
-                self._apply_piece(piece, self.schedule.recorder and self.schedule.recording)
+                self._run_buffered()
+
+    def _run_buffered(self) -> None:
+        """Apply what is in the write buffer, or queue it if somebody sees every transaction."""
+        recorder = self.schedule.recorder and self.schedule.admit()
+        if self.eager or self.queries.with_callbacks:
+            self._queue.extend(ingest.one_by_one(self._buffer.take()))
+            return
+        piece = self._buffer.waiting_piece()
+        self._underway = piece, [piece[0]], self.done
+        self._buffer.clear()
+        self._apply_piece(piece, recorder)
 
     def _run_next(self) -> None:
         """Apply the first transactions of the queue."""
@@ -201,7 +207,7 @@ class Runtime:
     def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
         """Apply transactions, and do what they cause; `derived` ones are not input."""
         schedule = self.schedule
-        recorder = None if derived or schedule.recorder is None else schedule.recording
+        recorder = None if derived or schedule.recorder is None else schedule.admit(more=True)
         if self.eager:
             schedule.perform(lambda: self._apply_piece(piece, recorder))
         else:
@@ -282,6 +288,7 @@ class Runtime:
 
         If something is raised before `emit` is through, all of them are undone.
         """
+        self.schedule.admit()
         self._underway = None, steps, self.done
         try:
             yield
@@ -327,6 +334,8 @@ class Runtime:
                 schedule.advance(time)
                 self.write(diff, ids, None)
             return
+        if self.eager and self._buffer.waiting:
+            self.flush()  # what an interrupt has left: a cascade of its own
         self.last_tx = tx = self.last_tx + 1
         waiting = self._buffer.single(schedule.clock, tx, diff, ids)
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
@@ -344,9 +353,11 @@ class Runtime:
                 self.schedule.advance(time)
                 self.commit(changes, None)
             return
+        if self.eager and self._buffer.waiting:
+            self.flush()
         self.last_tx += 1
         self._buffer.several(stamp, self.last_tx, changes)
-        if self._buffer.waiting >= self.max_buffered or self.one_by_one:
+        if self._buffer.changes >= self.max_buffered or self.one_by_one:
             self.flush()
 
     # --- batches ---
@@ -360,6 +371,7 @@ class Runtime:
         the transactions before an error are applied.
         """
         self.flush()
+        self.schedule.admit()
         with self.schedule:
             if isinstance(batches, ChangeBatch) and time is None:
                 rows, bad = ingest.encode(batches, self.terms, self._matched)
@@ -367,24 +379,10 @@ class Runtime:
                     raise DataError(f"row {bad[0]}: {bad[1]}")
                 self._apply_whole((rows, batches.time, batches.tx))
             else:
-                for piece in self.pieces(batches, time, plain=plain, matched=self._matched):
+                for piece in ingest.pieces(self, batches, time, self._matched, plain=plain):
                     self.apply_piece(piece)
                     self.reclaim(calls=1)
         self.reclaim()
-
-    def pieces(
-        self,
-        batches: ChangeBatch | Iterable[ChangeBatch],
-        time: int | None,
-        *,
-        plain: bool,
-        matched: storage.MatchFilter | None = None,
-    ) -> Iterator[ingest.Piece]:
-        """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
-        listed = (batches,) if isinstance(batches, ChangeBatch) else batches
-        if time is not None or plain:
-            listed = ingest.restamped(listed, self.reach(time), self.last_tx + 1)
-        return ingest.pieces_of(listed, self.terms, matched)
 
     def apply_ids(
         self,
@@ -399,6 +397,7 @@ class Runtime:
     ) -> None:
         """Apply changes given as ids, all of them or none; without `tx`, each is a transaction."""
         self.flush()
+        self.schedule.admit()
         rows = ingest.id_rows(self.terms, s, p, o, g, diff)
         if time is None:
             time = np.full(len(rows), self.clock, np.int64)

@@ -91,6 +91,9 @@ class Follower(Protocol):
 class InputRecorder(Protocol):
     """Records the input of a graph in order: what comes from outside, not what follows from it."""
 
+    def admit(self, *, more: bool = False) -> None:
+        """Wait until another input may come, or `more` of the same call; nothing is applied yet."""
+
     def changes(self, piece: Transactions) -> None:
         """Transactions are applied; if this raises, they are not."""
 
@@ -100,7 +103,7 @@ class InputRecorder(Protocol):
     def input(self, kind: str, *what: object) -> None:
         """Something else comes in: events, a move of the clock, the end of a query."""
 
-    def interrupted(self, error: BaseException) -> None:
+    def interrupted(self, error: BaseException) -> object:
         """What follows from an input was interrupted: a replay of it would go further."""
 
     def call(self, firing: str, function: Callable[[], object]) -> None:
@@ -298,6 +301,13 @@ class Scheduler:
             return self.recorder if self._recorded == self._called else None
         return None if self.running or self._recorded else self.recorder
 
+    def admit(self, *, more: bool = False) -> InputRecorder | None:
+        """Input comes, or `more` of a call: wait until it can be recorded; by whom."""
+        recorder = self.recording
+        if recorder is not None:
+            recorder.admit(more=more)
+        return recorder
+
     def recorded(self, kind: str, *what: object) -> AbstractContextManager[None]:
         """Record a piece of input; what happens inside follows from it."""
         return NOTHING if self.recorder is None else self._recorded_input(kind, *what)
@@ -307,6 +317,7 @@ class Scheduler:
         self.check_input()
         recorder = self.recording
         if recorder is not None:
+            recorder.admit()
             recorder.input(kind, *what)
         self._recorded += 1
         try:

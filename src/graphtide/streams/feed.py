@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from graphtide.engine.ingest import Piece, check_order
+from graphtide.engine.ingest import Piece, check_order, pieces
 from graphtide.engine.locking import synchronized
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
@@ -56,7 +56,7 @@ class Feed:
         self._runtime.flush()
         held = HeldIds()  # terms may be freed between two steps
         self._runtime.terms.holders.add(held)
-        for piece in self._runtime.pieces(batches, None, plain=False):
+        for piece in pieces(self._runtime, batches, None, plain=False):
             held.arrays = [piece[0]]
             for part in self.parts(piece):
                 with self.lock:
@@ -99,6 +99,8 @@ class Feed:
                 self._apply_part(part)
         else:
             self._runtime.flush()
+            if self._runtime.schedule.recorder is not None:
+                self._runtime.schedule.admit()
             self._runtime.apply_piece(part)
 
     def _apply_part(self, part: Piece) -> None:
