@@ -214,7 +214,8 @@ class Actions:
             for number, each in enumerate(rule.actions)
             if isinstance(each, CallFunction)
         ]
-        self._takes_id = {name for name, function in functions.items() if takes_id(function)}
+        called = {each.function for _, each in self._calls}
+        self._takes_id = {name for name in called if takes_id(functions[name])}
         self._others = [
             (number, each)
             for number, each in enumerate(rule.actions)

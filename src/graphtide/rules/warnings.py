@@ -138,6 +138,8 @@ def _times(
     rule: tide.RuleDeclaration, compiler: Compiler, longest: float, intervals: set[str]
 ) -> Iterator[ProgramWarning]:
     """Temporal tests that never hold."""
+    if not rule.tests:
+        return
     compiled = compiler.rule(rule)
     parts = temporal.conjuncts(compiled.test)
     denied = {condition.name for condition in compiled.negative}

@@ -448,9 +448,11 @@ class QuadStore:
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
+        width = self._programs[number].outputs
+        if not self._table.arrays.meta[HIGH]:  # as long as there is no quad, nothing is compiled
+            return np.empty((0, 2 + width), np.int32)
         plan = self._plan
         seed = self._seeds[number]
-        width = self._programs[number].outputs
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         t = self._table.arrays
         left = allowance()

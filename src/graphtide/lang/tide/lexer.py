@@ -189,9 +189,10 @@ class _Cutter:
 
     def _meant(self) -> str | None:
         """The declaration for which a word at the beginning of a line is a misspelling."""
-        token, following = self._tokens.token, self._tokens.next_token()
+        token = self._tokens.token
         if token.kind != "word" or not self._begins_line():
             return None
+        following = self._tokens.next_token()
         if token.text.upper() in _KEYWORDS or following.text.upper() in _KEYWORDS:
             return None
         begins = {"word": NAMED, "name": ("PREFIX",), "string": ("INCLUDE",)}
