@@ -177,6 +177,8 @@ class _Cutter:
 
     def _begins(self) -> bool:
         """Whether the next declaration begins here; after WHEN, EVENT belongs to the rule."""
+        if self._tokens.token.kind != "word":
+            return False
         if self._tokens.at("EVENT") and (self._waits or self._is_condition()):
             return False
         return self._declares()
