@@ -178,11 +178,11 @@ def cut(changes: Ints, time: Longs, tx: Longs) -> Iterator[Piece]:
 
 def first_backwards(clock: int, time: Longs) -> tuple[int, GraphtideError] | None:
     """Times must not run backwards: the index of the first that does."""
+    at = 0
     if not len(time):
         return None
-    at = 0
     if time[0] >= clock:
-        earlier = (time[1:] < time[:-1]).nonzero()[0] if len(time) > 1 else ()
+        earlier = (time[1:] < time[:-1]).nonzero()[0]
         if not len(earlier):
             return None
         at = int(earlier[0]) + 1
