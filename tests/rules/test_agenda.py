@@ -10,6 +10,8 @@ from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.rdf.dictionary import TermDictionary
+from graphtide.rules import agenda
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 HOT = """
@@ -457,3 +459,19 @@ def test_matches_of_one_event_fire_by_the_texts_of_their_values():
     quads[:, :3] = np.tile(ids.reshape(3, 3), (2, 1))
     stream.push_ids(np.repeat([5, 6], 3), quads, events=np.repeat([0, 1], 3))
     assert [name for _, name in calls[3:]] == [*"bwx", *"bwx"]
+
+
+@given(
+    st.lists(st.sampled_from("abcd") | st.none(), min_size=1, max_size=6), st.sampled_from((0, 32))
+)
+def test_ranks_are_those_of_the_texts(names, few):
+    """One by one, and in columns; ids are in another order than texts, no value comes first."""
+    terms, before = TermDictionary(), agenda.FEW
+    number = {name: terms.encode(iri(name)) for name in "dcba"} | {None: 0}
+    agenda.FEW = few
+    try:
+        ranks = agenda._ranks(np.array([number[name] for name in names], np.int32), terms)
+    finally:
+        agenda.FEW = before
+    order = sorted(set(names), key=lambda name: name or "")
+    assert ranks.tolist() == [order.index(name) for name in names]

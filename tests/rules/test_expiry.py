@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import inf
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rules.engine import Engine
 
 from graphtide import LiveGraph
@@ -11,6 +16,8 @@ from graphtide.engine.events import EventBatch
 from graphtide.jit import JIT
 from graphtide.lang.tide.program import Program
 from graphtide.rules.compile import Compiler
+from graphtide.rules.expiry import closed
+from graphtide.rules.temporal import AllTests, Temporal
 
 PROGRAM = """
 PREFIX : <http://example.org/>
@@ -90,3 +97,29 @@ def test_memory_is_bounded_by_the_tests():
 def test_memory_is_bounded_over_ten_million_events():
     ticks = -(-10_000_000 // (3 * EACH))
     assert stream(ticks) >= 10_000_000
+
+
+BOUND_TESTS = st.tuples(
+    st.sampled_from((("a", "b"), ("b", "c"), ("a", "c"), ("c", "a"))),
+    st.tuples(st.integers(-2, 2), st.integers(0, 2)),
+)
+
+
+@given(st.lists(BOUND_TESTS, max_size=4))
+def test_the_closure_has_the_distances_that_instants_can_have(given_tests):
+    """Times from 0 to 12 are enough: no two of three events are further apart than 8 by tests."""
+    tests = [Temporal("AFTER", b, a, (low, low + more)) for (a, b), (low, more) in given_tests]
+    bounds = closed("abc", AllTests(tuple(tests)))
+    at = ({"a": 6, "b": b, "c": c} for b, c in product(range(13), repeat=2))
+    possible = [
+        times
+        for times in at
+        if all(t.numbers[0] <= times[t.this] - times[t.other] <= t.numbers[1] for t in tests)
+    ]
+    for one, two in product("abc", repeat=2):
+        found = {times[two] - times[one] for times in possible}
+        low, high = bounds[one, two].low, bounds[one, two].high
+        if possible and -inf < low and high < inf:
+            assert (min(found), max(found)) == (low, high)
+        elif not possible:
+            assert any(each.low > each.high for each in bounds.values())

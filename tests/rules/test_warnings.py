@@ -107,3 +107,12 @@ def test_a_running_program_knows_and_logs_its_warnings(caplog):
     assert [each.line for each in running.warnings] == [5]
     assert "never holds between instants" in caplog.text
     assert not gt.LiveGraph().run(gt.Program.parse(text), max_event_duration=9).warnings
+
+
+def test_warnings_are_those_of_the_text_that_was_given():
+    """Equal declarations in other lines are another program."""
+    rule = "RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) DURING a THEN CALL tell(?x)"
+    programs = [gt.Program.parse(HEAD + gap + rule) for gap in ("", "\n\n", "")]
+    assert [[each.line for each in warnings_of(p, 1, 0)] for p in programs] == [[5], [7], [5]]
+    assert programs[0] == programs[2] != programs[1]
+    assert len({programs[0], programs[2]}) == 1

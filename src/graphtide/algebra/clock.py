@@ -6,6 +6,7 @@ comparison turns at times that the value tells. Any other use of NOW() would cha
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pyoxigraph import Literal
@@ -24,6 +25,7 @@ _COMPARED: Final = frozenset(("=", "!=", "<", "<=", ">", ">="))
 _DURATION: Final = "http://www.w3.org/2001/XMLSchema#dayTimeDuration"
 
 
+@lru_cache(maxsize=1024)
 def reads_clock(part: Node | Expression) -> bool:
     """Whether NOW() occurs in a node or expression."""
     return any(isinstance(each, Call) and each.name == NOW for each in walk(part))

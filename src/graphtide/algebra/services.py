@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote, urlsplit
 
@@ -101,8 +102,13 @@ def clause_of(graph: object) -> ServiceClause | None:
 
 def services_of(node: object) -> list[ServiceClause]:
     """The SERVICE clauses of a query, each once."""
+    return list(_services_of(node))
+
+
+@lru_cache(maxsize=1024)
+def _services_of(node: object) -> tuple[ServiceClause, ...]:
     graphs = dict.fromkeys(p.graph for p in walk(node) if isinstance(p, alg.TriplePattern))
-    return [clause for graph in graphs if (clause := clause_of(graph)) is not None]
+    return tuple(clause for graph in graphs if (clause := clause_of(graph)) is not None)
 
 
 def with_rows(root: alg.Node, tables: Mapping[NamedNode, Table]) -> alg.Node:

@@ -100,8 +100,10 @@ class EventBatch:
 
     def without(self, numbers: set[int]) -> EventBatch:
         """The events that have none of some numbers."""
-        retained = ~np.isin(self.numbers, list(numbers))
-        return self if retained.all() else self.take(np.flatnonzero(retained))
+        retained = [at for at, n in enumerate(self.numbers.tolist()) if n not in numbers]
+        if len(retained) == len(self.ends):
+            return self
+        return self.take(np.array(retained, np.int64)) if retained else self.slice(0, 0)
 
     def scheduled_as(self, other: EventBatch) -> EventBatch:
         """The same events, scheduled as those of another batch."""
@@ -232,19 +234,34 @@ def group_events(times: Longs, quads: Ints, numbers: Longs) -> EventBatch:
     >>> group_events(np.array([7, 7, 7]), rows, np.array([0, 1, 0])).triples.tolist()
     [[1, 2, 3], [1, 5, 6], [4, 2, 3]]
     """
-    begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    if len(numbers) == 1:
+        end = times.copy()  # of the caller, who may change it
+        return EventBatch(quads[:, :3].copy(), _ONE_TRIPLE, end, end, numbers)
+    begins = first_rows_of(numbers)
     own = numbers[begins]
     if (own[1:] < own[:-1]).any() and len(np.unique(own)) < len(own):  # rows of one event are apart
         _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         order = np.argsort(first[inverse], kind="stable")
         times, quads, numbers = times[order], quads[order], numbers[order]
-        begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+        begins = first_rows_of(numbers)
     ends = times[begins]
     triples = np.ascontiguousarray(quads[:, :3])
     bounds = np.append(begins, len(times)).astype(np.int64)
     return EventBatch(triples, bounds, ends, ends, numbers[begins])
 
 
+def first_rows_of(numbers: Longs) -> Longs:
+    """The places at which another number begins.
+
+    >>> first_rows_of(np.array([4, 4, 7, 4])).tolist()
+    [0, 2, 3]
+    """
+    found = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=found[1:])
+    return found.nonzero()[0]
+
+
+_ONE_TRIPLE = np.array([0, 1], np.int64)
 _OF_NO_STREAM = np.array([NO_NUMBER], np.int64)
 _NO_TRIPLES = np.empty((0, 3), np.int32)
 

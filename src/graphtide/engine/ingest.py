@@ -194,10 +194,14 @@ def cut(changes: Ints, time: Longs, tx: Longs) -> Iterator[Piece]:
 
 def first_backwards(clock: int, time: Longs) -> tuple[int, GraphtideError] | None:
     """Times must not run backwards: the index of the first that does."""
-    earlier = np.flatnonzero(np.diff(np.concatenate([[clock], time])) < 0)
-    if not len(earlier):
+    at = 0
+    if not len(time):
         return None
-    at = int(earlier[0])
+    if time[0] >= clock:
+        earlier = (time[1:] < time[:-1]).nonzero()[0]
+        if not len(earlier):
+            return None
+        at = int(earlier[0]) + 1
     before = clock if at == 0 else int(time[at - 1])
     return at, GraphtideError(
         f"time runs backwards: a transaction at {int(time[at])} after one at {before}",

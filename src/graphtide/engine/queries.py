@@ -120,7 +120,9 @@ class RunningPlans:
         try:
             for number in numbers.values():
                 self._store.follow(number)
-            node_ids, rows = self.network.attach(plan.root, self._rows_of)
+            node_ids, rows = self.network.attach(
+                plan.root, lambda node: self._store.evaluate(numbers[node])
+            )
         except BaseException:
             for number in numbers.values():
                 self.programs.release(number)

@@ -74,10 +74,9 @@ def choose_plan(
                 hint='use strategy="rete" with plan=…, or leave the plan out',
             )
         return build_plan(query, Choices("rete", statistics, pinned, union))
-    if statistics.known:
-        plan = _plan(query, statistics, strategy, union=union)
-    else:
-        plan = _plan_for_empty(query, strategy, union=union)
+    if not statistics.known:
+        return _plan_for_empty(query, strategy, union=union, once=once)
+    plan = _plan(query, statistics, strategy, union=union)
     return plan if once else _with_ranges(plan)
 
 
@@ -85,12 +84,13 @@ def _with_ranges(plan: phys.QueryPlan) -> phys.QueryPlan:
     return replace(plan, root=with_ranges(plan.root))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _plan_for_empty(
-    query: SelectQuery, strategy: Strategy | None, *, union: bool
+    query: SelectQuery, strategy: Strategy | None, *, union: bool, once: bool
 ) -> phys.QueryPlan:
     """The plan for an empty graph depends on the query alone: many graphs may watch it."""
-    return _plan(query, NOTHING_KNOWN, strategy, union=union)
+    plan = _plan(query, NOTHING_KNOWN, strategy, union=union)
+    return plan if once else _with_ranges(plan)
 
 
 def _plan(

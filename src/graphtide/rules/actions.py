@@ -134,9 +134,9 @@ Quad = tuple[Part, Part, Part, Part | None]
 class Updates:
     """The INSERT and DELETE templates of a rule, filled in for one firing."""
 
-    def __init__(self, rule: RuleDeclaration, terms: TermDictionary) -> None:
+    def __init__(self, rule: RuleDeclaration, row: ActionRow, terms: TermDictionary) -> None:
         self._terms = terms
-        self._row = ActionRow(rule)
+        self._row = row
         self._actions = [
             (number, action, self._quads(action.template))
             for number, action in enumerate(rule.actions)
@@ -207,14 +207,15 @@ class Actions:
         self._effects = effects
         self._policy = policy
         self._terms = terms
-        self._updates = Updates(rule, terms)
         self._row = ActionRow(rule)
+        self._updates = Updates(rule, self._row, terms)
         self._calls = [
             (number, each)
             for number, each in enumerate(rule.actions)
             if isinstance(each, CallFunction)
         ]
-        self._takes_id = {name for name, function in functions.items() if takes_id(function)}
+        called = {each.function for _, each in self._calls}
+        self._takes_id = {name for name in called if takes_id(functions[name])}
         self._others = [
             (number, each)
             for number, each in enumerate(rule.actions)

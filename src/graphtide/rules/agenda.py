@@ -7,7 +7,7 @@ The matches of one event (or transaction) fire by priority, then by declaration,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Final, NamedTuple, overload
 
 import numpy as np
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.matching.types import Match, Matches
     from graphtide.rules.rule_set import RuleEntry
+
+
+FEW: Final = 32
+"""Ids up to which texts are compared one by one: columns cost more than that."""
 
 
 class PendingFiring:
@@ -192,6 +196,10 @@ def _in_order(share: RuleMatches, terms: TermDictionary) -> Matches:
 
 def _ranks(ids: Ints, terms: TermDictionary) -> Longs:
     """For each id, the rank of its text among those of all of them."""
+    if len(ids) <= FEW:
+        own = [terms.text(i) if i else "" for i in ids.tolist()]
+        rank = {text: at for at, text in enumerate(sorted(set(own)))}
+        return np.array([rank[text] for text in own], np.int64)
     different, which = np.unique(ids, return_inverse=True)
     texts = [text or "" for text in terms.decode_column(different).to_pylist()]
     ranks = np.empty(len(texts), np.int64)

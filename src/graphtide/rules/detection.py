@@ -501,13 +501,21 @@ def _are_graph_events(events: EventBatch) -> NDArray[np.bool_]:
     return np.asarray(events.types == batches.GRAPH_EVENT)
 
 
+def types_of_patterns(
+    program: Program, compiler: Compiler
+) -> tuple[dict[str, EventType], dict[str, EventType]]:
+    """The types of the events that a program uses, and of its complex events, by name."""
+    types = {event.name: compiler.type_of(event) for event in events_in_use(program)}
+    complex_types = {pattern.name: compiler.complex_type(pattern) for pattern in program.patterns}
+    return types, complex_types
+
+
 def detect(
     program: Program, compiler: Compiler, terms: TermDictionary, tick_ms: int
 ) -> Detection | None:
     """The patterns of a program, with the events that it uses; None if it has no pattern."""
     if not program.patterns:
         return None
-    types = {event.name: compiler.type_of(event) for event in events_in_use(program)}
-    complex_types = {pattern.name: compiler.complex_type(pattern) for pattern in program.patterns}
+    types, complex_types = types_of_patterns(program, compiler)
     retracts = any(isinstance(action, Retract) for r in program.rules for action in r.actions)
     return Detection(program.patterns, types, complex_types, terms, tick_ms, retracts=retracts)

@@ -283,6 +283,8 @@ class GraphEffects:
         if not self._emitted:
             return events
         known = self._emitted.intersection(events.numbers.tolist())
+        if not known:
+            return events
         self._emitted -= known
         return events.without(known)
 

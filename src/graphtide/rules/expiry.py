@@ -116,15 +116,18 @@ def between_times(
 
 
 def _closure(events: Sequence[str], known: Distances) -> dict[Pair, temporal.Bounds]:
-    matrix = {(a, b): known.get((a, b), temporal.ANY) for a in events for b in events}
+    """The smallest bounds for all pairs, over ways of any length (Floyd and Warshall)."""
+    all_pairs = [(a, b) for a in events for b in events]
+    low = {pair: known[pair].low if pair in known else -inf for pair in all_pairs}
+    high = {pair: known[pair].high if pair in known else inf for pair in all_pairs}
     for event in events:
-        matrix[event, event] = temporal.Bounds(0, 0)
+        low[event, event] = high[event, event] = 0
     for middle in events:
-        for a in events:
-            for b in events:
-                way = matrix[a, middle] + matrix[middle, b]
-                matrix[a, b] = matrix[a, b].within(way)
-    return matrix
+        for pair in all_pairs:
+            to, onward = (pair[0], middle), (middle, pair[1])
+            low[pair] = max(low[pair], low[to] + low[onward])
+            high[pair] = min(high[pair], high[to] + high[onward])
+    return {pair: temporal.Bounds(low[pair], high[pair]) for pair in all_pairs}
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,8 @@ class RuleSet:
 
     def advance(self, to: int) -> list[RuleMatches]:
         """Move time on; the matches whose NO EVENT can no longer happen."""
-        return [RuleMatches(each, each.matcher.advance(to)) for each in self._rules.values()]
+        found = ((each, each.matcher.advance(to)) for each in self._rules.values())
+        return [RuleMatches(each, matches) for each, matches in found if len(matches.rows)]
 
     def retract(self, order: int) -> None:
         """Remove an event from all memories."""

@@ -142,7 +142,7 @@ class RuleEngine:
                 self._cascade.count_end("timer", due.time, [names[each.pattern] for each in found])
                 self._take_part(replace(complex_batch(found), simultaneous=True))
             return
-        waited = [share for share in self.rules.advance(due.time + 1) if len(share.matches)]
+        waited = self.rules.advance(due.time + 1)
         if waited:
             fired = [s.entry.matcher.rule.name for s in waited for _ in range(len(s.matches))]
             self._cascade.count_end("absence", due.time, fired)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -48,13 +49,20 @@ def warnings_of(
     2: warning: the event A never happens: its CHECK is always false
       hint: mend the CHECK, or remove the event
     """
+    return list(_warnings_of(program, tick_ms, max_event_duration))
+
+
+@lru_cache(maxsize=64)
+def _warnings_of(
+    program: Program, tick_ms: int, max_event_duration: float
+) -> tuple[ProgramWarning, ...]:
     nevers = _NeverEvents(program)
     intervals = {pattern.name for pattern in program.patterns if pattern.interval}
     found = [w for event in events_in_use(program) for w in nevers.warnings(event)]
     for rule in program.rules:
         found += _arguments(rule)
         found += _times(rule, Compiler(tick_ms), max_event_duration, intervals)
-    return sorted(dict.fromkeys(found), key=lambda each: each.line)
+    return tuple(sorted(dict.fromkeys(found), key=lambda each: each.line))
 
 
 class _NeverEvents:
@@ -138,6 +146,8 @@ def _times(
     rule: tide.RuleDeclaration, compiler: Compiler, longest: float, intervals: set[str]
 ) -> Iterator[ProgramWarning]:
     """Temporal tests that never hold."""
+    if not rule.tests:
+        return
     compiled = compiler.rule(rule)
     parts = temporal.conjuncts(compiled.test)
     denied = {condition.name for condition in compiled.negative}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine.events import EventBuffer, group_events
+from graphtide.engine.events import EventBuffer, first_rows_of, group_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 
 if TYPE_CHECKING:
@@ -61,12 +61,10 @@ class EventPublisher:
         if events is None:
             begins = (times[1:] != times[:-1]) | (quads[1:, 3] != quads[:-1, 3])
             events = np.concatenate([[0], np.cumsum(begins)])
+        elif (events[1:] >= events[:-1]).all():
+            events = np.concatenate([[0], np.cumsum(events[1:] > events[:-1])])
         else:
-            steps = np.diff(events, prepend=events[:1])
-            if (steps >= 0).all():
-                events = np.cumsum(steps > 0)
-            else:
-                _, events = np.unique(events, return_inverse=True)
+            _, events = np.unique(events, return_inverse=True)
         numbers: Longs = events + self.numbers
         self.numbers = int(numbers.max()) + 1
         return numbers
@@ -74,10 +72,10 @@ class EventPublisher:
     def parts(self, lines: Lines) -> Iterator[Lines]:
         """Events that can be published at once: all; or one by one, if others see them too."""
         times, quads, numbers = lines
-        if not self._apart() and len(self._runtime.eager) < 2:
+        if len(times) == 1 or not (self._apart() or len(self._runtime.eager) > 1):
             yield lines
             return
-        begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()
+        begins = first_rows_of(numbers).tolist()
         for begin, end in zip(begins, [*begins[1:], len(times)], strict=True):
             at = slice(begin, end)
             yield times[at], quads[at], numbers[at]

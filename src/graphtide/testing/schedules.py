@@ -205,7 +205,7 @@ class ScheduledRun:
     def _listen_beside(self) -> None:
         """A program, a standing query and a callback that change nothing."""
         text = "EVENT Other(?x) AS { ?x :unrelated ?y } RULE Never ON Other(?x) THEN CALL f(?x)"
-        self.graph.run(Program.parse(PREFIX + text), functions={"f": lambda _: None})
+        self.graph.run(_parse(PREFIX + text), functions={"f": lambda _: None})
         query = self.graph.watch(PREFIX + "SELECT ?x ?y { ?x :p ?y . ?y :q ?z }")
         query.on_delta(lambda _: None)
 

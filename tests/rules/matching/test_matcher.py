@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.brute_force import matches
 from rules.histories import found, gaps, happenings, rules, run
 
+from graphtide.jit import JIT, compiled
+from graphtide.rules.kernel.types import direct
 from graphtide.rules.model import Rule
 
 
@@ -34,3 +37,19 @@ def test_events_that_must_not_happen(rule, history, times, batched):
     """After any of the others, or between two of them; the facts hold until they no longer can."""
     engine, events, states = run([rule], history, times, batched=batched)
     assert found(engine, rule) == matches(rule, events, states, 60, engine.state_times)
+
+
+@compiled
+def last_of(rows):
+    """The last cell, wherever in memory it is."""
+    return rows[-1, -1]
+
+
+def test_machine_code_is_chosen_by_the_layout_of_the_arguments():
+    """Code for rows without gaps would read another cell of columns with gaps."""
+    rows = np.arange(12, dtype=np.int64).reshape(3, 4)
+    assert direct(last_of, rows)(rows) == 11
+    assert direct(last_of, rows[:, :2])(rows[:, :2]) == 9
+    assert direct(last_of, rows.T)(rows.T) == 11
+    if JIT:
+        assert direct(last_of, rows) is direct(last_of, rows[:2])

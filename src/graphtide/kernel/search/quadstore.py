@@ -448,13 +448,13 @@ class QuadStore:
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
-        plan = self._plan
-        seed = self._seeds[number]
         width = self._programs[number].outputs
+        if not self._table.arrays.meta[HIGH]:  # as long as there is no quad, nothing is compiled
+            return np.empty((0, 2 + width), np.int32)
+        plan, seed = self._plan, self._seeds[number]
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         t = self._table.arrays
-        left = allowance()
-        n = 0
+        left, n = allowance(), 0
         for first in range(0, int(t.meta[HIGH]), EVALUATED_AT_ONCE):
             end = first + EVALUATED_AT_ONCE
             written = evaluate_seed(t, plan, seed, self._counts, first, end, out, n)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from graphtide.errors import QueryError, UnsupportedError
 
@@ -53,8 +52,7 @@ MAX_DEPTH = 100
 from. What stands in a row is read in a loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class SparqlToken:
+class SparqlToken(NamedTuple):
     """A token with its offsets. `kind` is a group of the token regex, or `end`."""
 
     kind: str

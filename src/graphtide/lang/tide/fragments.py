@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -69,7 +70,7 @@ def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern,
     """The template of INSERT, DELETE, EMIT or PUBLISH."""
     head = "DELETE" if word == "DELETE" else "INSERT"
     timed = with_time_variables(group)
-    update = source.parse_fragment(timed, parse_update, head, "WHERE {}")
+    update = source.parse_fragment(timed, _update, head, "WHERE {}")
     if update is None:
         return None
     (operation,) = update.operations
@@ -84,6 +85,9 @@ def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern,
         source.report(group, f"{word} must not contain GRAPH", f"{word.lower()} plain triples")
         return None
     return template
+
+
+_update = lru_cache(maxsize=1024)(parse_update)
 
 
 class _ArgumentParser:
@@ -135,7 +139,13 @@ class _ArgumentParser:
 def arguments_of(source: Source, token: Token) -> tuple[Var | Term, ...] | None:
     """The arguments in brackets after a name."""
     timed = with_time_variables(token)
-    return source.parse_fragment(timed, lambda text: _ArgumentParser(text).arguments())
+    return source.parse_fragment(timed, _arguments)
+
+
+@lru_cache(maxsize=1024)
+def _arguments(text: str) -> tuple[Var | Term, ...]:
+    """Arguments after a prologue: most names of a program are followed by the same few."""
+    return _ArgumentParser(text).arguments()
 
 
 def gapped_arguments_of(source: Source, token: Token) -> tuple[Var | Term | None, ...] | None:

@@ -177,6 +177,8 @@ class _Cutter:
 
     def _begins(self) -> bool:
         """Whether the next declaration begins here; after WHEN, EVENT belongs to the rule."""
+        if self._tokens.token.kind != "word":
+            return False
         if self._tokens.at("EVENT") and (self._waits or self._is_condition()):
             return False
         return self._declares()
@@ -189,9 +191,10 @@ class _Cutter:
 
     def _meant(self) -> str | None:
         """The declaration for which a word at the beginning of a line is a misspelling."""
-        token, following = self._tokens.token, self._tokens.next_token()
+        token = self._tokens.token
         if token.kind != "word" or not self._begins_line():
             return None
+        following = self._tokens.next_token()
         if token.text.upper() in _KEYWORDS or following.text.upper() in _KEYWORDS:
             return None
         begins = {"word": NAMED, "name": ("PREFIX",), "string": ("INCLUDE",)}

@@ -62,6 +62,10 @@ class Program:
     """Its TESTs, which change nothing in what it does: see `graphtide.testing.program_tests`."""
     sources: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
+    def __hash__(self) -> int:  # by names alone: what is computed from a program is looked up by it
+        parts = (self.queries, self.events, self.rules, self.patterns)
+        return hash(tuple(each.name for part in parts for each in part))
+
     @classmethod
     def from_sources(cls, texts: Sequence[str]) -> Program:
         r"""Parse the texts of all files of a program, in the order of `sources`.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from graphtide.jit import JIT, compiled, inlined
 from graphtide.rules.kernel.layout import POSITION, WRITTEN
@@ -119,8 +121,32 @@ def direct(loop: Callable[..., Any], *arguments: object) -> Callable[..., Any]:
     """
     if not JIT:
         return loop
-    import numba  # noqa: PLC0415 - the twins run where Numba is not installed
+    key = (loop, *map(_layout, arguments))
+    chosen = _CHOSEN.get(key)
+    if chosen is None:
+        import numba  # noqa: PLC0415 - the twins run where Numba is not installed
 
-    compiler: Any = loop
-    chosen: Callable[..., Any] = compiler.compile(tuple(map(numba.typeof, arguments)))
+        compiler: Any = loop
+        chosen = _CHOSEN[key] = compiler.compile(tuple(map(numba.typeof, arguments)))
     return chosen
+
+
+_CHOSEN: Final[dict[tuple[object, ...], Callable[..., Any]]] = {}
+"""By loop and layouts. Numba takes a millisecond to find out the type of a rule's arrays."""
+
+
+def _layout(argument: object) -> object:
+    """All of an argument on which its type in Numba depends.
+
+    >>> _layout(np.zeros((2, 3), np.int32)) == _layout(np.ones((1, 9), np.int32))
+    True
+    >>> _layout(np.zeros((2, 3), np.int32)) == _layout(np.zeros((2, 3), np.int32)[:, 1:])
+    False
+    """
+    if isinstance(argument, np.ndarray):
+        flags = argument.flags
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return argument.dtype, argument.ndim, order, flags.writeable, flags.aligned
+    if isinstance(argument, tuple):
+        return type(argument), *map(_layout, argument)
+    return type(argument)

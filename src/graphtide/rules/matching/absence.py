@@ -261,7 +261,7 @@ class Absence:
     def _fired(self, fired: Longs, found: kinds.Matches, ends: Longs) -> kinds.Matches:
         """Matches that fire, those that have waited at the first event after that."""
         if not len(fired):
-            return found.chosen(fired)
+            return found.chosen(fired) if len(found.rows) else found
         waited = fired >= 0
         places, new = fired[waited], found.chosen(-1 - fired[~waited])
         rows, spans = self._pending.rows[places], self._pending.spans[places]

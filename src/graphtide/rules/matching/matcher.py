@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,8 +54,12 @@ class RulePlan:
     max_duration: int = 0
 
 
+@lru_cache(maxsize=1024)
 def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
-    """Plan a rule: number its variables and conditions, order its joins."""
+    """Plan a rule: number its variables and conditions, order its joins.
+
+    Nobody writes to the arrays: many graphs may run the rule.
+    """
     conditions = rule.positive
     event_variables = tuple(dict.fromkeys(v for c in conditions for v in c.variables))
     facts = () if rule.facts is None else rule.facts.variables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.errors import GraphtideError
@@ -11,7 +12,7 @@ from graphtide.rules import change_events
 from graphtide.rules.actions import Actions, ErrorPolicy
 from graphtide.rules.compile import Compiler, only_inserts
 from graphtide.rules.conflicts import ConflictSet, Resolver
-from graphtide.rules.detection import detect
+from graphtide.rules.detection import detect, types_of_patterns
 from graphtide.rules.effects import GraphConnection, GraphEffects, query_of
 from graphtide.rules.rule_set import RuleSet
 from graphtide.rules.runtime import RuleEngine
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.lang.tide.program import Program
     from graphtide.rules.firing import FiringLog
-    from graphtide.rules.model import EventType
+    from graphtide.rules.model import EventType, Rule
 
 
 class ProgramSettings(NamedTuple):
@@ -54,8 +55,7 @@ class ProgramParts:
         log: FiringLog | None = None,
     ) -> None:
         self.program = program.without_groups(disabled)
-        compiler = Compiler(graph.tick_ms)
-        rules = [compiler.rule(rule) for rule in self.program.rules]
+        compiler, rules = _compiled(self.program, program, graph.tick_ms)
         # With the events of disabled rules: what is noise for a pattern must not depend on them.
         self.detection = detect(program, compiler, graph.terms, graph.tick_ms)
         self.types = compiler.types
@@ -124,6 +124,19 @@ class ProgramParts:
         for name, query in self.queries.items():
             if name not in kept:
                 query.close()
+
+
+@lru_cache(maxsize=64)
+def _compiled(enabled: Program, whole: Program, tick_ms: int) -> tuple[Compiler, list[Rule]]:
+    """The rules of a program that are enabled, and all types of its events.
+
+    All graphs that run it share them: nobody adds a type later.
+    """
+    compiler = Compiler(tick_ms)
+    rules = [compiler.rule(rule) for rule in enabled.rules]
+    if whole.patterns:
+        types_of_patterns(whole, compiler)
+    return compiler, rules
 
 
 def check_functions(program: Program, functions: Mapping[str, object]) -> None:
