@@ -70,6 +70,8 @@ MANY_ROWS = 4096
 SCRATCH = 64
 """Rows of a batch for which scratch space is at hand."""
 
+NOTHING = np.zeros((0, 0), np.int32)
+
 MODE, ARGUMENT, NEEDS, OWNER, MEAN, STRICT = 0, 1, 2, 3, 4, 5
 """Columns of an aggregate: what it counts, the column of a batch that it reads, the bits of an id
 that have to be known, which one has its tree, and whether it is a mean, and an error if one of its
@@ -324,7 +326,7 @@ class GroupTable:
         self._table = RowTable(max(1, len(columns)))
         self._key = np.zeros((1, self._table.width), np.int32)
         self._scratch = self._space(SCRATCH)
-        self._events = self._results = np.zeros((0, 0), np.int32)
+        self._events = self._results = NOTHING
         self.totals = np.zeros((0, VALUES_OF + PARTS * len(aggregates)), np.int64)
         self._shown = np.zeros((0, 1 + len(aggregates)), np.int32)
         if not len(columns):  # there is one group
@@ -376,7 +378,7 @@ class GroupTable:
         )
         if not every:
             drop_groups(self._table.arrays, self.totals, events)
-        self._events, self._results = events[:0], results[:0]
+        self._events = self._results = NOTHING
         return out[:n]
 
     def _most_groups(self, batch: Ints) -> int:
