@@ -3,7 +3,8 @@
 A row table has the keys, and `totals` the state of each group: how many rows it has, and for each
 aggregate a sum (or a tree of values, `kernel.ordered`), the number of its values, and the number of
 values that have none. For each transaction and each group that it touches there is one event: what
-the group has then. Interning results is left to the caller, once for all events.
+the group has then. Its results are ids, or numbers for which the caller has to find ids, once for
+all events (`GroupTable.numbers`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.batch import DIFF, TX, Int, Ints, Longs
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
 from graphtide.kernel.ordered import (
     ID,
     LEFT,
@@ -53,32 +54,51 @@ of which it has the first or the last, or different values."""
 NO_NUMBER, WHOLE, UNKNOWN = 1, 2, 3
 """Classes of values; the sum of an unknown one cannot be taken here."""
 
+CLASS, FIRST_ORDER = 3, 4
+"""Bits of what is known of an id: its class, and in which columns it is known to be in order."""
+
+NOT_HERE, TOO_LARGE, NOT_LEARNED = -1, -2, -3
+"""Why a batch is not added: an unknown value, a sum that might be too large, or an id of which
+nothing is known so far."""
+
 MOST = float(1 << 62)
 """Sums that might be larger are not taken here."""
 
 MANY_ROWS = 4096
 """Rows of a batch from which on its groups are counted before there is room made for them."""
 
+SCRATCH = 64
+"""Rows of a batch for which scratch space is at hand."""
+
+NOTHING = np.zeros((0, 0), np.int32)
+
+MODE, ARGUMENT, NEEDS, OWNER, MEAN, STRICT = 0, 1, 2, 3, 4, 5
+"""Columns of an aggregate: what it counts, the column of a batch that it reads, the bits of an id
+that have to be known, which one has its tree, and whether it is a mean, and an error if one of its
+values is none."""
+
 EVENT_TX, GROUP, THERE = 0, 1, 2
-"""Columns of an event; its totals are in another array."""
+"""Columns of an event; its results are in another array."""
 
 
 @inlined
-def largest_change(
-    batch: Ints, modes: Ints, arguments: Ints, classes: Ints, numbers: Numbers
-) -> float:
-    """The most that a batch can add to a sum; -1 if a value is unknown."""
+def largest_change(batch: Ints, aggregates: Ints, classes: Ints, numbers: Numbers) -> float:
+    """The most that a batch can add to a sum; negative if it cannot be added."""
     largest = 0.0
-    for a in range(len(modes)):
-        if modes[a] != NUMBERS or arguments[a] < 0:
+    for a in range(len(aggregates)):
+        argument, needs = aggregates[a, ARGUMENT], aggregates[a, NEEDS]
+        if needs == 0 or argument < 0:
             continue
         most = 0.0
         for i in range(len(batch)):
-            id_ = batch[i, arguments[a]]
-            if classes[id_] == UNKNOWN:
-                return -1.0
-            if classes[id_] == WHOLE:
-                most += abs(numbers[id_]) * abs(batch[i, DIFF])
+            id_ = batch[i, argument]
+            if id_ >= len(classes) or classes[id_] & needs == 0:
+                return float(NOT_LEARNED)
+            if aggregates[a, MODE] == NUMBERS:
+                if classes[id_] & CLASS == UNKNOWN:
+                    return float(NOT_HERE)
+                if classes[id_] & CLASS == WHOLE:
+                    most += abs(numbers[id_]) * abs(batch[i, DIFF])
         largest = max(largest, most)
     return largest
 
@@ -105,38 +125,70 @@ def drop_root(trees: Trees, totals: Longs, group: Int, at: Int) -> None:
     totals[group, at] = root
 
 
+@inlined
+def result(
+    trees: Trees, totals: Longs, group: Int, aggregates: Ints, a: Int, pending: Longs, many: Int
+) -> Int:
+    """The id of an aggregate, 0 for an error; -1 if it is a number, which is written as pending.
+
+    An integer has a second number 0, a mean the count.
+    """
+    at = VALUES_OF + PARTS * a
+    if aggregates[a, STRICT] and totals[group, at + BAD] != 0:
+        return np.int64(0)
+    mode = aggregates[a, MODE]
+    if mode == LEAST or mode == GREATEST:
+        root = totals[group, VALUES_OF + PARTS * aggregates[a, OWNER] + TOTAL]
+        return outermost(trees, root, LEFT if mode == LEAST else RIGHT)
+    count = totals[group, at + COUNT]
+    pending[many, 0] = totals[group, at + TOTAL] if mode == NUMBERS else max(count, np.int64(0))
+    pending[many, 1] = count if aggregates[a, MEAN] else np.int64(0)
+    if pending[many, 1] < 0:  # by redundant changes of a graph that stores no quads
+        pending[many, 0], pending[many, 1] = -pending[many, 0], -count
+    return np.int64(-1)
+
+
 @compiled
 def group_step(
-    t: Table,
-    trees: Trees,
+    rows: Ints,
+    slots: Ints,
+    heads: Ints,
+    indexes: Ints,
+    meta: Longs,
+    width: int,
+    nodes: Ints,
+    order: Numbers,
+    nodes_meta: Longs,
     totals: Longs,
     batch: Ints,
     keys: Ints,
-    modes: Ints,
-    arguments: Ints,
-    owners: Ints,
+    aggregates: Ints,
     classes: Ints,
     numbers: Numbers,
-    always: bool,
     key: Ints,
     touched: Ints,
     events: Ints,
-    results: Longs,
+    results: Ints,
+    pending: Longs,
     most: Numbers,
-) -> Int:
+) -> tuple[Int, Int]:
     """Add a batch; write an event for each transaction and group, return how many.
 
-    Groups that have become empty stay in the table: events name them. Returns -1, with nothing
-    done, if a value is unknown, and -2 if a sum might be too large; none is larger than `most`.
+    Groups that have become empty stay in the table: events name them. Returns also how many results
+    are pending. If the batch cannot be added, nothing is done, and the first number says why; no
+    sum is larger than `most`.
     """
-    change = largest_change(batch, modes, arguments, classes, numbers)
+    t = Table(rows, slots, heads, indexes, meta, width)
+    trees = Trees(nodes, order, nodes_meta)
+    change = largest_change(batch, aggregates, classes, numbers)
     if change < 0:
-        return -1
+        return np.int64(change), np.int64(0)
     if most[0] + change > MOST:
-        return -2
+        return np.int64(TOO_LARGE), np.int64(0)
     most[0] += change
     note = t.width + 1  # a live row's unused cell holds its index in `touched`, plus 1
-    n = 0
+    n = np.int64(0)
+    waiting = np.int64(0)
     i = 0
     while i < len(batch):
         tx = batch[i, TX]
@@ -159,105 +211,175 @@ def group_step(
                 t.rows[group, note] = many
             diff = np.int64(batch[i, DIFF])
             totals[group, ROWS] += diff
-            for a in range(len(modes)):
+            for a in range(len(aggregates)):
                 at = VALUES_OF + PARTS * a
-                id_ = batch[i, arguments[a]] if arguments[a] >= 0 else np.int32(0)
-                if modes[a] == NUMBERS and classes[id_] == WHOLE:
+                mode, argument = aggregates[a, MODE], aggregates[a, ARGUMENT]
+                id_ = batch[i, argument] if argument >= 0 else np.int32(0)
+                if mode == NUMBERS and classes[id_] & CLASS == WHOLE:
                     totals[group, at + TOTAL] += np.int64(numbers[id_]) * diff
                     totals[group, at + COUNT] += diff
-                elif modes[a] >= LEAST and id_ != 0:
-                    if owners[a] == a:
-                        change_tree(trees, totals, group, at, modes[a], id_, numbers[id_], diff)
-                elif modes[a] == NUMBERS or modes[a] >= LEAST:
+                elif mode >= LEAST and id_ != 0:
+                    if aggregates[a, OWNER] == a:
+                        change_tree(trees, totals, group, at, mode, id_, numbers[id_], diff)
+                elif mode >= NUMBERS:
                     totals[group, at + BAD] += diff
-                elif modes[a] == ALL_ROWS or id_ != 0:
+                elif mode == ALL_ROWS or id_ != 0:
                     totals[group, at + COUNT] += diff
             i += 1
         for k in range(many):
             group = touched[k]
             t.rows[group, note] = 0
-            there = totals[group, ROWS] > 0 or always
+            there = totals[group, ROWS] > 0 or len(keys) == 0
             events[n, EVENT_TX], events[n, GROUP], events[n, THERE] = tx, group, there
-            for c in range(totals.shape[1]):
-                results[n, c] = totals[group, c]
-            for a in range(len(modes)):
-                if modes[a] >= LEAST:
-                    at = VALUES_OF + PARTS * a + TOTAL
-                    side = LEFT if modes[a] == LEAST else RIGHT
-                    root = totals[group, VALUES_OF + PARTS * owners[a] + TOTAL]
-                    results[n, at] = outermost(trees, root, side)
-                    while not there and totals[group, at] != 0:
-                        drop_root(trees, totals, group, at)
+            for a in range(len(aggregates) if there else 0):
+                results[n, a] = result(trees, totals, group, aggregates, a, pending, waiting)
+                if results[n, a] < 0:
+                    waiting += 1
             if not there:
+                for a in range(len(aggregates)):
+                    at = VALUES_OF + PARTS * a + TOTAL
+                    while aggregates[a, MODE] >= LEAST and totals[group, at] != 0:
+                        drop_root(trees, totals, group, at)
                 for c in range(totals.shape[1]):
                     totals[group, c] = 0
             n += 1
-    return n
+    return n, waiting
 
 
 @compiled
-def drop_groups(t: Table, totals: Longs, groups: Ints) -> None:
-    """Remove groups, each named once or more, that have no rows."""
-    for k in range(len(groups)):
-        if t.rows[groups[k], t.width] != 0 and totals[groups[k], ROWS] == 0:
-            remove_row(t, groups[k])
+def drop_groups(t: Table, totals: Longs, events: Ints) -> None:
+    """Remove the groups of some events, each named once or more, that have no rows."""
+    for e in range(len(events)):
+        group = events[e, GROUP]
+        if t.rows[group, t.width] != 0 and totals[group, ROWS] == 0:
+            remove_row(t, group)
 
 
-def shared_trees(modes: Ints, arguments: Ints) -> Ints:
+@compiled
+def write_rows(
+    rows: Ints, width: int, events: Ints, results: Ints, literals: Ints, shown: Ints, out: Ints
+) -> tuple[Int, bool]:
+    """For each event, the row that a group had goes, and the one that it has comes; how many.
+
+    `shown` has a line for each group: whether it has a row, and the results in it. Returns also
+    whether all groups have rows.
+    """
+    n = 0
+    used = 0
+    every = True
+    for e in range(len(events)):
+        group, there = events[e, GROUP], events[e, THERE]
+        every = every and there != 0
+        was = shown[group, 0]
+        same = was == there
+        for a in range(results.shape[1] if there else 0):
+            if results[e, a] < 0:
+                results[e, a] = literals[used]
+                used += 1
+            same = same and results[e, a] == shown[group, 1 + a]
+        for side in range(0 if same else 2):
+            if (was if side == 0 else there) == 0:
+                continue
+            out[n, TX], out[n, DIFF] = events[e, EVENT_TX], 2 * side - 1
+            for c in range(width):
+                out[n, VALUES + c] = rows[group, c]
+            for a in range(results.shape[1]):
+                old, new = shown[group, 1 + a], results[e, a]
+                out[n, VALUES + width + a] = old if side == 0 else new
+            n += 1
+        shown[group, 0] = there
+        for a in range(results.shape[1] if there else 0):
+            shown[group, 1 + a] = results[e, a]
+    return n, every
+
+
+def shared_trees(modes: list[int], arguments: list[int]) -> list[int]:
     """For each aggregate the one that has its tree: the first and the last value share one.
 
-    >>> shared_trees(np.array([LEAST, BOUND, GREATEST, DISTINCT]), np.array([2, 2, 2, 2])).tolist()
+    >>> shared_trees([LEAST, BOUND, GREATEST, DISTINCT], [2, 2, 2, 2])
     [0, 1, 0, 3]
     """
     first: dict[tuple[bool, int], int] = {}
-    found = [
+    return [
         first.setdefault((mode == DISTINCT, argument), a) if mode >= LEAST else a
-        for a, (mode, argument) in enumerate(zip(modes.tolist(), arguments.tolist(), strict=True))
+        for a, (mode, argument) in enumerate(zip(modes, arguments, strict=True))
     ]
-    return np.array(found, np.int32)
 
 
 class GroupTable:
-    """The keys and totals of groups; `columns` are those of the keys in a batch."""
+    """The keys, totals and rows of groups; `columns` are those of the keys in a batch.
 
-    def __init__(self, columns: Ints, modes: Ints, arguments: Ints, *, always: bool) -> None:
-        self._columns, self._modes, self._arguments = columns, modes, arguments
-        self._always = always
+    `aggregates` has a line for each; see `MODE`.
+    """
+
+    def __init__(self, columns: Ints, aggregates: Ints) -> None:
+        self._columns, self._aggregates = columns, aggregates
         self._most = np.zeros(1)
         self._room = 0
-        self.owners = shared_trees(modes, arguments)
-        self._ordered = int(((modes >= LEAST) & (self.owners == np.arange(len(modes)))).sum())
+        self._summed = aggregates[:, MODE] == NUMBERS
+        self._ordered = sum(
+            mode >= LEAST and owner == a
+            for a, (mode, owner) in enumerate(aggregates[:, [MODE, OWNER]].tolist())
+        )
+        self._width = len(columns) + len(aggregates)
         self.values = OrderedValues()
         self._table = RowTable(max(1, len(columns)))
         self._key = np.zeros((1, self._table.width), np.int32)
-        self.totals = np.zeros((0, VALUES_OF + PARTS * len(modes)), np.int64)
+        self._scratch = self._space(SCRATCH)
+        self._events = self._results = NOTHING
+        self.totals = np.zeros((0, VALUES_OF + PARTS * len(aggregates)), np.int64)
+        self._shown = np.zeros((0, 1 + len(aggregates)), np.int32)
         if not len(columns):  # there is one group
             self._reserve(1)
             self._room = 1 << 62
 
-    def step(self, batch: Ints, classes: Ints, numbers: Numbers) -> tuple[Ints, Longs] | None:
-        """The events of a batch, and the totals of each; None if it has to be done otherwise."""
+    def _space(self, rows: int) -> tuple[Ints, Ints, Ints, Longs]:
+        """Touched groups, events, results and pending numbers of so many rows at most."""
+        many = len(self._aggregates)
+        return (
+            np.empty(rows, np.int32),
+            np.empty((rows, 3), np.int32),
+            np.empty((rows, many), np.int32),
+            np.empty((rows * many, 2), np.int64),
+        )
+
+    def step(self, batch: Ints, classes: Ints, numbers: Numbers) -> Longs | int:
+        """Add a batch: the numbers whose ids `rows` needs; or why it cannot be added."""
         most = len(batch)
         if self._room < most:
             most = self._most_groups(batch)
             self._reserve(most)
-        self._room -= most
         if self._ordered:
             self.values.reserve(self._ordered * len(batch))
-        events = np.empty((len(batch), 3), np.int32)
-        results = np.empty((len(batch), self.totals.shape[1]), np.int64)
-        touched = np.empty(len(batch), np.int32)
+        space = self._scratch if len(batch) <= SCRATCH else self._space(len(batch))
+        touched, events, results, pending = space
         for _ in range(2):
-            n = group_step(
-                self._table.arrays, self.values.arrays, self.totals, batch, self._columns,
-                self._modes, self._arguments, self.owners, classes, numbers, self._always,
-                self._key, touched, events, results, self._most,
+            n, waiting = group_step(
+                *self._table.arrays, *self.values.arrays, self.totals, batch, self._columns,
+                self._aggregates, classes, numbers, self._key, touched, events, results,
+                pending, self._most,
             )  # fmt: skip
             if n >= 0:
-                return events[:n], results[:n]
-            sums = self.totals[:, VALUES_OF + TOTAL :: PARTS][:, self._modes == NUMBERS]
+                self._room -= most
+                self._events, self._results = events[:n], results[:n]
+                return pending[:waiting]
+            if n != TOO_LARGE:
+                break
+            sums = self.totals[:, VALUES_OF + TOTAL :: PARTS][:, self._summed]
             self._most[0] = np.abs(sums).max(initial=0)
-        return None
+        return int(n)
+
+    def rows(self, literals: Ints) -> Ints:
+        """The changed rows of the last batch, given the ids of its numbers."""
+        events, results = self._events, self._results
+        out = np.empty((2 * len(events), VALUES + self._width), np.int32)
+        n, every = write_rows(
+            self._table.arrays.rows, len(self._columns), events, results, literals, self._shown, out
+        )
+        if not every:
+            drop_groups(self._table.arrays, self.totals, events)
+        self._events = self._results = NOTHING
+        return out[:n]
 
     def _most_groups(self, batch: Ints) -> int:
         """How many groups a batch may add: far fewer than rows, if it is a large one."""
@@ -270,23 +392,22 @@ class GroupTable:
         self._room = self._table.reserve(extra)
         many = len(self._table.arrays.rows)
         if many > len(self.totals):
-            totals = np.zeros((many, self.totals.shape[1]), np.int64)
-            totals[: len(self.totals)] = self.totals
-            self.totals = totals
-
-    def drop(self, groups: Ints) -> None:
-        """Remove those of some groups that have no rows."""
-        drop_groups(self._table.arrays, self.totals, groups)
+            totals, shown = self.totals, self._shown
+            self.totals = np.zeros((many, totals.shape[1]), np.int64)
+            self.totals[: len(totals)] = totals
+            self._shown = np.zeros((many, shown.shape[1]), np.int32)
+            self._shown[: len(shown)] = shown
 
     def keys(self, groups: Ints) -> Ints:
         """The keys of some groups."""
         found: Ints = self._table.arrays.rows[groups, : len(self._columns)]
         return found
 
-    def key(self, group: int) -> list[int]:
-        """The key of a group."""
-        found: list[int] = self._table.arrays.rows[group, : len(self._columns)].tolist()
-        return found
+    def shown(self, group: int) -> tuple[int, ...] | None:
+        """The row that a group has, if it has one."""
+        there, *results = self._shown[group].tolist()
+        key = self._table.arrays.rows[group, : len(self._columns)].tolist()
+        return (*key, *results) if there else None
 
     def groups(self) -> Ints:
         """All groups."""
@@ -295,8 +416,9 @@ class GroupTable:
         return found
 
     def held_ids(self) -> Iterator[Ints]:
-        """The ids of all keys, and of values in order."""
+        """The ids of all keys and rows, and of values in order."""
         yield from self._table.held_ids()
+        yield self._shown[self._shown[:, 0] != 0, 1:]
         if self._ordered:
             yield self.values.ids()
 
@@ -306,4 +428,5 @@ class GroupTable:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self._table.nbytes + self.totals.nbytes + self.values.nbytes
+        own = (self.totals, self._shown)
+        return self._table.nbytes + self.values.nbytes + sum(array.nbytes for array in own)

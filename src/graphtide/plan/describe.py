@@ -231,8 +231,14 @@ def describe(node: phys.Physical) -> str:
             return "union"
         case phys.Unique():
             return f"distinct {names(node.schema)}"
-        case phys.Keep():
-            return f"project {names(node.schema)}"
+        case phys.Keep(_, sources):
+            each = (
+                names((v,))
+                if of in (None, v) or "." in (of.name[0], v.name[0])
+                else names((of,)) + " as " + names((v,))
+                for of, v in zip(sources, node.schema, strict=True)
+            )
+            return f"project {' '.join(each)}"
         case phys.GroupBy(_, keys, aggregates):
             by = f" by {names(keys)}" if keys else ""
             return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"

@@ -169,9 +169,14 @@ def keep(child: phys.Physical, schema: Schema) -> phys.Physical:
     """Exactly these columns in this order; missing ones are unbound."""
     if child.schema == schema:
         return child
-    there = frozenset(child.schema)
-    sources = tuple(v if v in there else None for v in schema)
-    return phys.Keep(child, sources, schema, child.certain & frozenset(schema))
+    certain = child.certain & frozenset(schema)
+    there: dict[Var, Var] = {v: v for v in child.schema}
+    if isinstance(child, phys.Compute) and all(
+        isinstance(value, Var) and value in child.child.schema for _, value in child.columns
+    ):  # other names for columns that are there
+        there.update((var, value) for var, value in child.columns if isinstance(value, Var))
+        child = child.child
+    return phys.Keep(child, tuple(map(there.get, schema)), schema, certain)
 
 
 def with_copies(child: phys.Physical, variables: Sequence[Var]) -> tuple[phys.Physical, Schema]:

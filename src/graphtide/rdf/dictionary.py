@@ -265,6 +265,15 @@ class TermDictionary:
             self._remember(term, found)
         return found
 
+    def intern_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the ids of integers, with a second number 0, and of means: sums and counts."""
+        if self._buffer is not None and len(pairs) <= FEW_TERMS:
+            texts = (term_tables.number_text(*pair) for pair in pairs.tolist())
+            return np.array([self.intern(text) for text in texts], np.int32)
+        self._disable_buffer()
+        self.grown = True
+        return self._stored.add_numbers(pairs)
+
     def hidden_graph(self, name: str) -> int:
         """Return the id of an internal graph, which no graph variable ranges over."""
         return self._hidden.setdefault(name, HIDDEN_GRAPHS + len(self._hidden))

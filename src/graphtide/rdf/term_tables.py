@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError, TermError
-from graphtide.rdf.kinds import UNBOUND
+from graphtide.rdf.kinds import DOUBLE, EXACT, OTHER, UNBOUND, XSD
 from graphtide.rdf.terms import POSITIONS, canonical_text, typed_value
 
 if TYPE_CHECKING:
@@ -64,6 +64,12 @@ class TermTable(Protocol):
     def extend(self, texts: list[str]) -> None:
         """Add canonical texts that are all new; their ids are free ones, then the next."""
 
+    def add_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the ids of integers, with a second number 0, and of means: sums and counts."""
+
+    def number_classes(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return for each id 2 for an `xsd:integer` that its number equals, 1 for no number."""
+
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
 
@@ -85,6 +91,19 @@ def unused_ids(live: NDArray[np.bool_], top: int) -> NDArray[np.int32]:
     [3, 2]
     """
     return (np.flatnonzero(~live[1 : top + 1]) + 1)[::-1].astype(np.int32)
+
+
+def number_text(total: int, count: int) -> str:
+    """The text of an integer; with a count, of a mean, cut after 18 digits of its fraction.
+
+    >>> number_text(-7, 0), number_text(-7, 2)[:6], number_text(2, 3)[:22]
+    ('"-7"^^<http://www.w3.org/2001/XMLSchema#integer>', '"-3.5"', '"0.666666666666666666"')
+    """
+    if not count:
+        return f'"{total}"^^<{XSD}integer>'
+    whole, rest = divmod(abs(total) * 10**18 // count, 10**18)
+    digits = f"{whole}.{rest:018}".rstrip("0").removesuffix(".")
+    return f'"{"-" * (total < 0 and digits != "0")}{digits}"^^<{XSD}decimal>'
 
 
 def resized(array: NDArray[T], capacity: int) -> NDArray[T]:
@@ -155,6 +174,20 @@ class PlainTermTable:
         """Add canonical texts that are all new; their ids are free ones, then the next."""
         for text in texts:
             self.add(text)
+
+    def add_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the ids of integers, with a second number 0, and of means: sums and counts."""
+        return np.array([self.add(number_text(*pair)) for pair in pairs.tolist()], np.int32)
+
+    def number_classes(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return for each id 2 for an `xsd:integer` that its number equals, 1 for no number."""
+        return np.array([self._number_class(term) for term in ids.tolist()], np.int32)
+
+    def _number_class(self, term: int) -> int:
+        whole = self._texts[term].endswith(f'"^^<{XSD}integer>')
+        if self.kinds[term] == EXACT and whole and abs(self.numbers[term]) < 2.0**53:
+            return 2
+        return 3 if self.kinds[term] in (EXACT, DOUBLE, OTHER) else 1
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""

@@ -12,12 +12,12 @@ import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphtide.engine.dataflow import aggregates as exact
-from graphtide.engine.dataflow.sums import INTEGER_TEXT
 from graphtide.errors import ExpressionError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, make_batch
 from graphtide.limits import allowance
 from graphtide.plan.counting import ROOT, sent
 from graphtide.rdf.holders import flat_ids
+from graphtide.rdf.term_tables import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -334,7 +334,7 @@ class CountedGroups:
         function = self._node.aggregates[number].function
         if function == "COUNT":
             part = ROWS if self._plain[number] else (number, BOUND)
-            return self._terms.intern(f'"{max(totals.get(part, 0), 0)}"{INTEGER_TEXT}')
+            return self._terms.intern(number_text(max(totals.get(part, 0), 0), 0))
         state = exact.SumState(self._terms, mean=function == "AVG")
         state.adopt_totals({part: n for (of, part), n in totals.items() if of == number})
         try:

@@ -23,6 +23,7 @@ from graphtide.jit import allocating
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
 from graphtide.rdf import term_tables as tables
+from graphtide.rdf.kernels.numerals import LONGEST, classify_numbers, write_number
 from graphtide.rdf.kernels.texts import TYPED, term_code, typed_literal
 from graphtide.rdf.terms import canonical_text, typed_value
 
@@ -232,6 +233,47 @@ def take_rows(
 
 
 @allocating
+def take_numbers(
+    pairs: Int64, first: int, text: Bytes, recent: Int64, table: Any, kinds_: Int8, numbers: Floats
+) -> int:
+    """Replace totals (`write_number`) by their ids, from row `first` on; the row to resume with.
+
+    It stops where there is no room, or at a number that is left to Python. `recent` has integers
+    and their ids.
+    """
+    slots, blob, spans, free, state = table
+    for row in range(first, pairs.shape[0]):
+        total, count = pairs[row, 0], pairs[row, 1]
+        place = (total * 0x9E3779B1) & (recent.shape[0] - 1)
+        if count == 0 and recent[place, 1] != 0 and recent[place, 0] == total:
+            pairs[row, 0] = recent[place, 1]
+            continue
+        size, fraction = write_number(total, count, text)
+        code = _hash(text, 0, size)
+        found, slot = _find(text, 0, size, code, slots, blob, spans)
+        if found == 0:
+            if (
+                state[TOP] + 3 > spans.shape[0]
+                or state[USED] + size > blob.size
+                or (state[COUNT] + 1) * 5 > slots.size * 3
+            ):
+                return row
+            kind, close = term_code(text, 0, size)
+            kind, number = typed_literal(text, 1, close, kind)
+            if kind < 0:
+                if not fraction:
+                    return row
+                kind, number = kinds.OTHER, 0.0  # it has too many digits
+            found = _append(text, 0, size, code, slot, slots, blob, spans, free, state)
+            kinds_[found] = kind
+            numbers[found] = number
+        pairs[row, 0] = found
+        if count == 0:
+            recent[place, 0], recent[place, 1] = total, found
+    return len(pairs)
+
+
+@allocating
 def rehash(old: Int64, new: Int64, live: Bools) -> None:
     """Move the entries of the old slots to the new ones, which are all free; of `live` ids, if any.
 
@@ -319,6 +361,8 @@ class KernelTermTable:
         self._spans = np.zeros((64, 2), np.int64)
         self._blob = np.zeros(4096, np.uint8)
         self._slots = np.zeros(128, np.int64)
+        self._text = np.zeros(LONGEST, np.uint8)
+        self._recent = np.zeros((1, 2), np.int64)
 
     @property
     def count(self) -> int:
@@ -404,6 +448,28 @@ class KernelTermTable:
                 self.add(texts[row])
                 row += 1
 
+    def add_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the ids of integers, with a second number 0, and of means: sums and counts."""
+        if len(pairs) > len(self._recent):
+            self._recent = np.zeros((_RECENT, 2), np.int64)
+        found, row = pairs.copy(), 0
+        while True:
+            table = self._slots, self._blob, self._spans, self._free, self._state
+            row = take_numbers(
+                found, row, self._text, self._recent, table, self.kinds, self.numbers
+            )
+            if row == len(found):
+                return found[:, 0].astype(np.int32)
+            found[row, 0] = self.add(tables.number_text(*found[row].tolist()))
+            self._make_room(_BLOCK, _BLOCK * LONGEST)
+            row += 1
+
+    def number_classes(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return for each id 2 for an `xsd:integer` that its number equals, 1 for no number."""
+        out = np.empty(len(ids), np.int32)
+        classify_numbers(ids, self.kinds, self.numbers, self._blob, self._spans, out)
+        return out
+
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
         return self._blob[self._spans[term, 0] : self._spans[term, 1]].tobytes().decode()
@@ -459,6 +525,7 @@ class KernelTermTable:
 
     def sweep(self, live: NDArray[np.bool_], *, reuse: bool) -> None:
         """Free the terms of all ids that are not `live`; unless `reuse`, their ids stay unused."""
+        self._recent[:] = 0
         packed = np.zeros(max(4096, 2 * live_size(self._spans, live)), np.uint8)
         self._state[USED] = pack_texts(self._blob, self._spans, live, packed)
         self._blob = packed
@@ -475,6 +542,9 @@ class KernelTermTable:
         if 4 * (top + 64) < len(self._spans):  # the largest ids are gone: so is their room
             self._resize(2 * top + 64)
 
+
+_RECENT: Final = 1 << 15
+"""Integers whose ids are remembered, from the second one on that is asked for."""
 
 _ALL: Final[Bools] = np.empty(0, np.bool_)
 _NO_ROWS: Final[Int64] = np.empty(0, np.int64)
