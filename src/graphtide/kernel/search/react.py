@@ -102,7 +102,7 @@ def has_no_partner(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     load_probe(t, p, probe, t.rows, row, 0, 0)
     index = p.probes[probe, col.PROBE_INDEX]
     if index == col.UNIQUE:
-        return find_row(t, p.key, 0, 0) < 0
+        return bool(find_row(t, p.key, 0, 0) < 0)
     return t.heads[find_head(t, index, key_hash(t, index, p.key, 0), p.key, 0), HEAD] == 0
 
 
