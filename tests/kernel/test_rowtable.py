@@ -136,7 +136,7 @@ def colliding(start, mask):
 
 def collision_cases(start):
     """About 2,000 values that share one home in a large table; some 900 pairs of equal marks."""
-    values, place, counts = colliding(start, 1023)
+    values, place, counts = colliding(start, 1023 << 21)  # the first bits are the home
     same_home = values[place == np.argmax(counts)][:1500]
     values, place, counts = colliding(start, (1 << 31) - 1)
     same_mark = values[counts[place] > 1]

@@ -2,11 +2,15 @@
 
     rows   one line of int32 per row: values | multiplicity | (next, prev) for each chained index
     slots  open addressing over whole rows: (row + 1, hash)
-    heads  open addressing per chained index: (first row + 1, hash, chain length, unused)
+    heads  open addressing per chained index: (first row + 1, hash, chain length)
 
 A row fits into one or two cache lines, which is what a probe costs. Deletion shifts later entries
 of a probe sequence back instead of leaving tombstones, and freed rows are reused, so that endless
 insert/delete streams never grow a table beyond its largest live size.
+
+The home of an entry is its hash, as a fraction of all hashes, of the region's size. So a region has
+any size, entries are nearly in the order of their hashes, and a larger region is filled from front
+to back: memory is read and written in sequence.
 """
 
 from __future__ import annotations
@@ -32,6 +36,9 @@ HEAD, HASH, LENGTH = 0, 1, 2
 """Columns of `heads` (and, but for the length, of `slots`)."""
 
 MIN_SLOTS = 16
+
+SMALL_REGION = 1 << 16
+"""Slots below which a region doubles when it grows: what is copied matters more than its size."""
 
 UNLIMITED = 2**31 - 1
 """The keys for which a table without indexes has room."""
@@ -60,8 +67,14 @@ def mix(state: np.uint64, value: Int) -> np.uint64:
 
 @inlined
 def fingerprint(state: np.uint64) -> Int:
-    """The stored 31 bits of a hash; an entry's home is these modulo the number of slots."""
+    """The stored 31 bits of a hash."""
     return np.int64((state * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33))
+
+
+@inlined
+def home_of(hash_: Int, size: Int) -> Int:
+    """Where in a region of some size the probe sequence of a hash begins."""
+    return (np.int64(hash_) * size) >> 31
 
 
 @inlined
@@ -85,13 +98,15 @@ def same_row(t: Table, row: Int, source: Ints, at: Int, column: Int) -> bool:
 @inlined
 def find_slot(t: Table, hash_: Int, source: Ints, at: Int, column: Int) -> Int:
     """The slot of this row, or the empty one where it would be inserted."""
-    mask = t.slots.shape[0] - 1
-    slot = hash_ & mask
+    size = t.slots.shape[0]
+    slot = home_of(hash_, size)
     while t.slots[slot, HEAD] != 0:
         if t.slots[slot, HASH] == hash_:
             if same_row(t, t.slots[slot, HEAD] - 1, source, at, column):
                 break
-        slot = (slot + 1) & mask
+        slot += 1
+        if slot == size:
+            slot = 0
     return slot
 
 
@@ -103,15 +118,23 @@ def find_row(t: Table, source: Ints, at: Int, column: Int) -> Int:
 
 
 @inlined
-def close_gap(entries: Ints, base: Int, mask: Int, gap: Int) -> None:
+def distance(begin: Int, end: Int, size: Int) -> Int:
+    """How many entries a probe goes from one place of a region to another."""
+    return end - begin if end >= begin else end - begin + size
+
+
+@inlined
+def close_gap(entries: Ints, base: Int, size: Int, gap: Int) -> None:
     """Empty an entry and move later ones of its probe sequence back (no tombstones)."""
     probe = gap
     while True:
-        probe = (probe + 1) & mask
+        probe += 1
+        if probe == size:
+            probe = 0
         if entries[base + probe, HEAD] == 0:
             break
-        home = entries[base + probe, HASH] & mask
-        if ((probe - home) & mask) >= ((probe - gap) & mask):
+        home = home_of(entries[base + probe, HASH], size)
+        if distance(home, probe, size) >= distance(gap, probe, size):
             for k in range(entries.shape[1]):
                 entries[base + gap, k] = entries[base + probe, k]
             gap = probe
@@ -141,7 +164,7 @@ def remove_row(t: Table, row: Int) -> None:
     """Free a row that is in no chain."""
     hash_ = row_hash(t.width, t.rows, row, 0)
     slot = find_slot(t, hash_, t.rows, row, 0)
-    close_gap(t.slots, 0, t.slots.shape[0] - 1, slot)
+    close_gap(t.slots, 0, t.slots.shape[0], slot)
     t.rows[row, t.width] = 0
     t.rows[row, t.width + 1] = t.meta[FREE]
     t.meta[FREE] = row + 1
@@ -164,9 +187,9 @@ def find_head(t: Table, index: Int, hash_: Int, key: Ints, at: Int) -> Int:
     The values of `key` are at the same columns as in the table. If there is no such chain, the
     result is the empty head where it would be inserted.
     """
-    mask = t.indexes[index, SIZE] - 1
-    base = t.indexes[index, OFFSET]
-    probe = hash_ & mask
+    size = np.int64(t.indexes[index, SIZE])
+    base = np.int64(t.indexes[index, OFFSET])
+    probe = home_of(hash_, size)
     while t.heads[base + probe, HEAD] != 0:
         if t.heads[base + probe, HASH] == hash_:
             first = t.heads[base + probe, HEAD] - 1
@@ -178,7 +201,9 @@ def find_head(t: Table, index: Int, hash_: Int, key: Ints, at: Int) -> Int:
                     break
             if same:
                 break
-        probe = (probe + 1) & mask
+        probe += 1
+        if probe == size:
+            probe = 0
     return base + probe
 
 
@@ -216,7 +241,7 @@ def unlink(t: Table, index: Int, row: Int) -> None:
     t.heads[head, LENGTH] -= 1
     if following == 0 and before == 0:
         base = t.indexes[index, OFFSET]
-        close_gap(t.heads, base, t.indexes[index, SIZE] - 1, head - base)
+        close_gap(t.heads, base, t.indexes[index, SIZE], head - base)
         t.indexes[index, USED] -= 1
 
 
@@ -242,12 +267,13 @@ def add_to_row(t: Table, diff: Int, source: Ints, at: Int, column: Int) -> Int:
 @compiled
 def rehash(old: Ints, base: Int, size: Int, new: Ints, new_base: Int, new_size: Int) -> None:
     """Copy the entries of one hash region into a larger, empty one."""
-    mask = new_size - 1
     for slot in range(size):
         if old[base + slot, HEAD] != 0:
-            probe = old[base + slot, HASH] & mask
+            probe = home_of(old[base + slot, HASH], new_size)
             while new[new_base + probe, HEAD] != 0:
-                probe = (probe + 1) & mask
+                probe += 1
+                if probe == new_size:
+                    probe = 0
             for k in range(old.shape[1]):
                 new[new_base + probe, k] = old[base + slot, k]
 
@@ -267,7 +293,7 @@ class RowTable:
         self.arrays = Table(
             rows=np.zeros((MIN_SLOTS // 2, width + 1 + max(1, 2 * len(keys))), np.int32),
             slots=np.zeros((MIN_SLOTS, 2), np.int32),
-            heads=np.zeros((len(keys) * MIN_SLOTS, 4), np.int32),
+            heads=np.zeros((len(keys) * MIN_SLOTS, 3), np.int32),
             indexes=empty_indexes(keys, 0),
             meta=np.zeros(4, np.int64),
             width=width,
@@ -287,13 +313,16 @@ class RowTable:
 
         Returns the number of rows for which there is room now.
         """
+        return min(self.reserve_rows(extra), self.reserve_keys(extra))
+
+    def reserve_rows(self, extra: int) -> int:
+        """Make room for `extra` more rows, but not for their keys; for how many there is room."""
         live = int(self.arrays.meta[LIVE])
         if live + extra > len(self.arrays.rows):
             self._grow_rows(live + extra)
-        if (live + extra) * 5 > len(self.arrays.slots) * 3:
+        if live + extra > entries_in(len(self.arrays.slots)):
             self._grow_slots(live + extra)
-        room = min(len(self.arrays.rows), len(self.arrays.slots) * 3 // 5) - live
-        return min(room, self.reserve_keys(extra))
+        return min(len(self.arrays.rows), entries_in(len(self.arrays.slots))) - live
 
     def reserve_keys(self, extra: int) -> int:
         """Make room for `extra` more keys in each index; the number for which there is room now."""
@@ -302,7 +331,7 @@ class RowTable:
         enough = [slots_for(used + extra, size) for size, used in heads]
         if enough != [size for size, _ in heads]:
             self._grow_heads(enough)
-        room = [size * 3 // 5 - used for size, (_, used) in zip(enough, heads, strict=True)]
+        room = [entries_in(size) - used for size, (_, used) in zip(enough, heads, strict=True)]
         return min(room, default=UNLIMITED)
 
     def change_indexes(self, keys: Sequence[Sequence[int]], kept: int) -> None:
@@ -315,7 +344,7 @@ class RowTable:
         end = int(t.indexes[:kept, SIZE].sum())
         indexes = empty_indexes(keys, end - kept * MIN_SLOTS)
         indexes[:kept, : t.indexes.shape[1]] = t.indexes[:kept, : indexes.shape[1]]
-        heads = np.zeros((end + (len(keys) - kept) * MIN_SLOTS, 4), np.int32)
+        heads = np.zeros((end + (len(keys) - kept) * MIN_SLOTS, 3), np.int32)
         heads[:end] = t.heads[:end]
         self.arrays = t._replace(rows=rows, heads=heads, indexes=indexes)
 
@@ -352,7 +381,7 @@ class RowTable:
         """Give the hash regions of all indexes these sizes, in one new array."""
         t = self.arrays
         offsets = np.cumsum([0, *sizes]).tolist()
-        heads = np.zeros((offsets[-1], 4), np.int32)
+        heads = np.zeros((offsets[-1], 3), np.int32)
         for (start, size), begin, new in zip(
             t.indexes[:, [OFFSET, SIZE]].tolist(), offsets, sizes, strict=False
         ):
@@ -381,13 +410,23 @@ def empty_indexes(keys: Sequence[Sequence[int]], offset: int) -> Ints:
     return indexes
 
 
-def slots_for(need: int, at_least: int) -> int:
-    """The number of slots, a power of two, that keeps `need` entries at 60 % load or less.
+def entries_in(slots: int) -> int:
+    """How many entries so many slots hold: more would make probe sequences long.
 
-    >>> slots_for(10, at_least=16)
-    32
+    >>> entries_in(16)
+    11
+    """
+    return slots * 7 // 10
+
+
+def slots_for(need: int, at_least: int) -> int:
+    """The number of slots that hold `need` entries: half as many more than before, or more.
+
+    >>> slots_for(11, at_least=16), slots_for(12, at_least=16), slots_for(70_000, at_least=16)
+    (16, 32, 100002)
     """
     size = max(at_least, MIN_SLOTS)
-    while need * 5 > size * 3:
-        size *= 2
-    return size
+    if need <= entries_in(size):
+        return size
+    grown = size * 2 if size < SMALL_REGION else size * 3 // 2
+    return max(grown, need * 10 // 7 + 2)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernel.batches import needs_jit
 
 from graphtide.errors import LimitError
 from graphtide.kernel.search.program import SearchProgram
 from graphtide.kernel.search.quadstore import CHUNK, QuadStore
 from graphtide.limits import Allowance, Limits
+
+pytestmark = needs_jit
 
 P, Q = 7, 8
 PAIRS = SearchProgram(((-1, P, -2, 0), (-3, Q, -4, 0)), outputs=4)

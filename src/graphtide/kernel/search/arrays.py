@@ -25,8 +25,16 @@ BEST = 4
 KEY, SEEDS_FROM, SEEDS, LINKS = 0, 1, 2, 3
 """Columns of `dispatch`: predicate + 1, its seeds, a bit for each index that holds its quads."""
 
-PROBE_INDEX, PROBE_KEY = 0, 1
-"""Columns of `probes`: an index, then the four parts of a key."""
+PROBE_INDEX, PROBE_KEY, PROBE_LEVEL, PROBE_NEEDED = 0, 1, 5, 6
+"""Columns of `probes`: an index or `UNIQUE`, the four parts of a key, after how many others it can
+be made, and whether there is no match if it finds nothing."""
+
+AHEAD_HASH, AHEAD_ROW = 0, 1
+"""Columns of `ahead`: of a lookup, the hash of its key, and the row + 1 that it finds."""
+
+AHEAD_LINKS, AHEAD_CELLS, BLOCK = 5, 16, 32
+"""Cells of `ahead` for a quad itself and its chains, for these and its probes, and how many quads
+are prefetched together."""
 
 UNIQUE, SCAN = -2, -1
 """How a frame finds its candidates when not by a chain: one known row, or every row."""
@@ -40,9 +48,6 @@ EVERY = 64
 REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED, APPLIED = 0, 1, 2, 3, 4, 5, 6, 7
 """Cells of `counts`; the last three, if the output is full: rows written, and the seed + 1 and the
 change to resume from."""
-
-PREFETCH_DISTANCE, PREFETCH_SEEDS = 6, 4
-"""How many changes ahead, and for how many seeds of each, memory is prefetched."""
 
 FEW = 2
 """Of more seeds than these, each is probed for a partner first: most have none."""
@@ -58,8 +63,9 @@ class SearchArrays(NamedTuple):
     """All installed programs as arrays, and scratch space for the search.
 
     `walks` has for each pattern the set of patterns that a walk from it joins first. `probes` has
-    lookups for each seed, those from `probes_from` on: an index and a key, whose parts are ids, or
-    column `c` of the changed quad written as `-1 - c`. If one finds nothing, the seed has no match.
+    lookups for each seed, those from `probes_from` on, in the order in which they can be made. The
+    parts of a key are ids, or column `c` of the changed quad written as `-1 - c`, or that of the
+    row which probe `j` of the seed finds, written as `-1 - (4 * (j + 1) + c)`.
     """
 
     patterns: Ints
@@ -76,3 +82,4 @@ class SearchArrays(NamedTuple):
     frames: Longs
     inner: Longs
     walk: Longs
+    ahead: Longs

@@ -226,7 +226,7 @@ def walker(p: SearchArrays) -> SearchArrays:
     """The same plan with the bindings of the walk."""
     return SearchArrays(
         p.patterns, p.programs, p.checks, p.seeds, p.dispatch, p.walks, p.probes, p.probes_from,
-        p.walk_bind, p.walk_bind, p.key, p.frames, p.inner, p.walk,
+        p.walk_bind, p.walk_bind, p.key, p.frames, p.inner, p.walk, p.ahead,
     )  # fmt: skip
 
 

@@ -8,18 +8,41 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.errors import GraphtideError
-from graphtide.kernel.search.arrays import BEST, SearchArrays
+from graphtide.kernel.search.arrays import (
+    AHEAD_CELLS,
+    BEST,
+    BLOCK,
+    KEY,
+    PROBE_KEY,
+    SCAN,
+    SEED_CHECK,
+    SEED_PATTERN,
+    SEED_PROGRAM,
+    SEEDS,
+    SEEDS_FROM,
+    UNIQUE,
+    SearchArrays,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.kernel.batch import Ints
+    from graphtide.kernel.batch import Ints, Longs
+
+    Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 Pattern = tuple[int, int, int, int]
 """Subject, predicate, object, graph: an id (>= 0), or variable `v` written as `-1 - v`."""
 
 MAX_PATTERNS = 60
 """Patterns, and variables, of one program at most: sets of them are bits of an int64."""
+
+
+MOST_PROBES = 8
+"""Lookups of a seed that are made ahead."""
+
+CONSTANT = 8
+"""How much fewer quads match a pattern with one more constant: a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +208,7 @@ def compile_programs(programs: Sequence[SearchProgram], order: Sequence[Columns]
         seeds=_array(ordered, 3),
         dispatch=dispatch,
         walks=np.array([walk for program in programs for walk in walks_of(program)], np.int64),
-        probes=_array([probe for own in probes for probe in own], 5),
+        probes=_array([probe for own in probes for probe in own], 7),
         probes_from=np.cumsum([0, *map(len, probes)], dtype=np.int32),
         bind=np.zeros(MAX_PATTERNS + 4, np.int32),
         walk_bind=np.zeros(MAX_PATTERNS + 4, np.int32),
@@ -193,6 +216,7 @@ def compile_programs(programs: Sequence[SearchProgram], order: Sequence[Columns]
         frames=np.zeros((MAX_PATTERNS + 2, 4), np.int64),
         inner=np.zeros((MAX_PATTERNS + 2, 4), np.int64),
         walk=np.zeros((MAX_PATTERNS + 2, 4), np.int64),
+        ahead=np.zeros((BLOCK * AHEAD_CELLS, 2), np.int64),
     )
     return Compiled(plan, keys, links)
 
@@ -296,29 +320,75 @@ def _best(held: int, keys: tuple[Columns, ...]) -> tuple[int, ...]:
 
 
 def _probes(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) -> Lists:
-    """The patterns of a seed's program that an index finds by the values of the changed quad.
+    """Lookups of the patterns of a seed's program by what is known, then of its checks.
 
-    Patterns with a node of the quad as their object come first: they fail more often.
+    First those by values of the changed quad, then by those of the rows that these find, and so on.
+    Of one level, patterns with a known object come first: they fail more often.
     """
     program, pattern, check = seed
-    first, many = heads[program][:2]
+    first, many, _, first_check, own_checks, _ = heads[program]
     own = pattern + (first if check < 0 else checks[check][0])
-    column = {value: -1 - k for k, value in enumerate(lines[own][:4]) if value < 0}
+    columns = {value: -1 - k for k, value in enumerate(lines[own][:4]) if value < 0}
+    inner = [range(c[0], c[0] + c[1]) for c in checks[first_check : first_check + own_checks]]
+    left = [at for at in range(first, first + many) if at != own]
     found: Lists = []
-    for at in range(first, first + many):
-        key = [value if value >= 0 else column.get(value) for value in lines[at][:4]]
-        known = sum(1 << k for k in range(4) if key[k] is not None)
-        index = lines[at][BEST + known]
-        if at != own and index >= 0:
-            found.append((index, *(0 if part is None else part for part in key)))
-    return sorted(found, key=lambda probe: probe[3] >= 0)
+    level = 0
+    while known := [(at, probe) for at in left if (probe := _lookup(lines[at], columns))]:
+        for at, probe in sorted(known, key=lambda each: each[1][PROBE_KEY + 2] >= 0):
+            left.remove(at)
+            found.append((*probe, level, 1))
+            for k, value in enumerate(lines[at][:4]):
+                if value < 0:
+                    columns.setdefault(value, -1 - (4 * len(found) + k))
+        level += 1
+    looked_up = (_lookup(lines[at], columns) for each in inner for at in each if at != own)
+    found += [(*probe, level, 0) for probe in looked_up if probe]
+    return found[:MOST_PROBES]
 
 
-def first_seeds(plan: SearchArrays) -> list[int]:
-    """Of each program a seed at its first pattern: from it, all matches can be found."""
-    at = np.flatnonzero((plan.seeds[:, 1] == 0) & (plan.seeds[:, 2] == -1))
-    found: list[int] = at[np.unique(plan.seeds[at, 0], return_index=True)[1]].tolist()
-    return found
+def _lookup(line: tuple[int, ...], columns: dict[int, int]) -> tuple[int, ...]:
+    """The index for a pattern, and its key: ids, and columns of values; empty if there is none."""
+    key = [value if value >= 0 else columns.get(value) for value in line[:4]]
+    known = sum(1 << k for k in range(4) if key[k] is not None)
+    index = UNIQUE if known == 15 else line[BEST + known]
+    return () if index == SCAN else (index, *(0 if part is None else part for part in key))
+
+
+def restricted(plan: SearchArrays, chosen: Flags) -> SearchArrays:
+    """The same plan with some of its seeds only."""
+    own = np.flatnonzero(chosen)
+    dispatch = plan.dispatch.copy()
+    first = plan.dispatch[:, SEEDS_FROM]
+    dispatch[:, SEEDS_FROM] = np.searchsorted(own, first)
+    dispatch[:, SEEDS] = np.searchsorted(own, first + plan.dispatch[:, SEEDS])
+    dispatch[:, SEEDS] -= dispatch[:, SEEDS_FROM]
+    sizes = np.diff(plan.probes_from)
+    return plan._replace(
+        seeds=plan.seeds[own],
+        dispatch=dispatch,
+        probes=plan.probes[np.repeat(chosen, sizes)],
+        probes_from=np.cumsum([0, *sizes[own]], dtype=np.int32),
+    )
+
+
+def cheapest_seeds(plan: SearchArrays, programs: Sequence[int], sizes: Longs) -> Flags:
+    """Of each of some programs the seeds at one pattern: from these, all matches can be found.
+
+    It is the pattern that fewest quads can match; `sizes` has the quads of each dispatch line.
+    """
+    lines = {key - 1: line for line, key in enumerate(plan.dispatch[:-1, KEY].tolist()) if key}
+    chosen = np.zeros(len(plan.seeds), np.bool_)
+    for program in programs:
+        first, many = plan.programs[program, :2].tolist()
+
+        def cost(pattern: int, first: int = first) -> float:
+            s, p, o, _ = plan.patterns[first + pattern, :4].tolist()
+            quads = sizes[lines.get(p, -1)] if p >= 0 else sizes.sum()
+            return float(quads) / CONSTANT ** ((s >= 0) + (o >= 0))
+
+        at = plan.seeds[:, SEED_CHECK] < 0, plan.seeds[:, SEED_PROGRAM] == program
+        chosen |= at[0] & at[1] & (plan.seeds[:, SEED_PATTERN] == min(range(many), key=cost))
+    return chosen
 
 
 NO_PROGRAMS = compile_programs(())

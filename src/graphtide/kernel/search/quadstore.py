@@ -11,254 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.jit import JIT, compiled, inlined
-from graphtide.kernel.batch import Ints, longer
-from graphtide.kernel.rowtable import (
-    HEAD,
-    HIGH,
-    LENGTH,
-    LIVE,
-    OFFSET,
-    SIZE,
-    RowTable,
-    Table,
-    add_row,
-    find_head,
-    find_row,
-    find_slot,
-    key_hash,
-    link,
-    remove_row,
-    row_hash,
-    unlink,
-)
+from graphtide.kernel.batch import DIFF, TX, Ints, longer
+from graphtide.kernel.rowtable import HIGH, LIVE, RowTable
 from graphtide.kernel.search import arrays as col
-from graphtide.kernel.search.arrays import SearchArrays
-from graphtide.kernel.search.next_match import next_match
+from graphtide.kernel.search.apply import (
+    apply_changes,
+    chain_rows,
+    count_quads,
+    evaluate_rows,
+    find_rows,
+    relink,
+)
 from graphtide.kernel.search.program import (
     NO_PROGRAMS,
     Compiled,
     SearchProgram,
+    cheapest_seeds,
     compile_programs,
-    first_seeds,
+    restricted,
 )
-from graphtide.kernel.search.react import begin, emit, load_probe, passes, react
 from graphtide.limits import Allowance, Limits, allowance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from graphtide.kernel.batch import Int, Longs
-
-
-if JIT:
-    from graphtide.prefetch import prefetch
-
-
-@inlined
-def find_dispatch(dispatch: Ints, predicate: Int) -> Int:
-    """The dispatch line of a predicate; the last line is for predicates no pattern names."""
-    mask = len(dispatch) - 2
-    slot = (predicate * 40503) & mask
-    while dispatch[slot, col.KEY] != 0:
-        if dispatch[slot, col.KEY] == predicate + 1:
-            return slot
-        slot = (slot + 1) & mask
-    return len(dispatch) - 1
-
-
-@inlined
-def link_all(t: Table, links: Int, row: Int) -> None:
-    """Add a row to the chains of a set of indexes."""
-    for index in range(t.indexes.shape[0]):
-        if links >> index & 1:
-            link(t, index, row)
-
-
-@inlined
-def insert_quad(t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int) -> Int:
-    """Store a new quad and add it to its chains."""
-    row = add_row(t, slot, hash_, changes, at, 2)
-    t.rows[row, 4] = 1
-    link_all(t, links, row)
-    return row
-
-
-@inlined
-def delete_quad(t: Table, links: Int, row: Int) -> None:
-    """Remove a quad from its chains and from the table."""
-    for index in range(t.indexes.shape[0]):
-        if links >> index & 1:
-            unlink(t, index, row)
-    remove_row(t, row)
-
-
-@inlined
-def prefetch_chain(t: Table, index: Int, key: Ints) -> None:
-    """Prefetch the head of a chain."""
-    home = key_hash(t, index, key, 0) & (t.indexes[index, SIZE] - 1)
-    prefetch(t.heads, (t.indexes[index, OFFSET] + home) * 4)
-
-
-@inlined
-def prefetch_partners(t: Table, p: SearchArrays, seed: Int, changes: Ints, at: Int) -> None:
-    """Prefetch the chains that a change will be joined with first, if it matches a seed."""
-    for probe in range(p.probes_from[seed], p.probes_from[seed + 1]):
-        load_probe(p, probe, changes, at, 2)
-        prefetch_chain(t, p.probes[probe, col.PROBE_INDEX], p.key)
-
-
-@inlined
-def prefetch_change(t: Table, p: SearchArrays, changes: Ints, at: Int) -> None:
-    """Prefetch what a later change will read first."""
-    hash_ = row_hash(4, changes, at, 2)
-    prefetch(t.slots, (hash_ & (t.slots.shape[0] - 1)) * 2)
-    line = find_dispatch(p.dispatch, changes[at, 3])
-    for k in range(4):
-        p.key[0, k] = changes[at, 2 + k]
-    for index in range(t.indexes.shape[0]):
-        if p.dispatch[line, col.LINKS] >> index & 1:
-            prefetch_chain(t, index, p.key)
-    if t.meta[LIVE] > col.LARGE:
-        first = p.dispatch[line, col.SEEDS_FROM]
-        for seed in range(first, first + min(p.dispatch[line, col.SEEDS], col.PREFETCH_SEEDS)):
-            prefetch_partners(t, p, seed, changes, at)
-
-
-@compiled
-def apply_changes(
-    rows: Ints,
-    slots: Ints,
-    heads: Ints,
-    indexes: Ints,
-    meta: Longs,
-    patterns: Ints,
-    programs: Ints,
-    checks: Ints,
-    seeds: Ints,
-    dispatch: Ints,
-    walks: Longs,
-    probes: Ints,
-    probes_from: Ints,
-    bind: Ints,
-    walk_bind: Ints,
-    key: Ints,
-    frames: Longs,
-    inner: Longs,
-    walk: Longs,
-    counts: Longs,
-    store_all: bool,
-    changes: Ints,
-    begin: Int,
-    end: Int,
-    effects: Ints,
-    out: Ints,
-    n: Int,
-) -> Int:
-    """Apply changes `[tx, diff, s, p, o, g]` one by one; append the rows that they change.
-
-    Returns the number of rows written, or -1 if the output is full; `counts` then has the change to
-    resume with, and the number of rows written. `effects` says which changes had an effect, so that
-    they can be undone; `counts` how many have been applied.
-    """
-    t = Table(rows, slots, heads, indexes, meta, 4)
-    p = SearchArrays(
-        patterns, programs, checks, seeds, dispatch, walks,
-        probes, probes_from, bind, walk_bind, key, frames, inner, walk,
-    )  # fmt: skip
-    for i in range(begin, end):
-        # Prefetching uses the scratch space in which an interrupted search is kept.
-        if i + col.PREFETCH_DISTANCE < end and counts[col.RESUME] == 0:
-            prefetch_change(t, p, changes, i + col.PREFETCH_DISTANCE)
-        hash_ = row_hash(4, changes, i, 2)
-        slot = find_slot(t, hash_, changes, i, 2)
-        row = t.slots[slot, HEAD] - 1
-        insert = changes[i, 1] > 0
-        line = find_dispatch(dispatch, changes[i, 3])
-        if counts[col.RESUME] == 0:
-            if (row >= 0) == insert:
-                counts[col.REDUNDANT] += 1
-                effects[i] = 0
-                counts[col.APPLIED] = i + 1
-                continue
-            if insert:
-                if not store_all and dispatch[line, col.SEEDS] == 0:
-                    counts[col.DROPPED] += 1
-                    effects[i] = 0
-                    counts[col.APPLIED] = i + 1
-                    continue
-                row = insert_quad(t, dispatch[line, col.LINKS], slot, hash_, changes, i)
-                effects[i] = 1
-                counts[col.APPLIED] = i + 1
-        n = react(t, p, line, row, changes[i, 0], 1 if insert else -1, out, n, counts)
-        if n < 0:
-            counts[col.STOPPED] = i
-            return -1
-        if insert:
-            counts[col.INSERTED] += 1
-        else:
-            counts[col.DELETED] += 1
-            delete_quad(t, dispatch[line, col.LINKS], row)
-            effects[i] = 1
-            counts[col.APPLIED] = i + 1
-    return n
-
-
-@compiled
-def evaluate_seed(
-    t: Table, p: SearchArrays, seed: Int, counts: Longs, begin_at: Int, end: Int, out: Ints, n: Int
-) -> Int:
-    """All matches of a seed's program, from scratch: those through each quad at its pattern.
-
-    Looks at the rows of the table before `end`.
-    Returns the same as `apply_changes`, with a row of the table in place of a change.
-    """
-    program = p.seeds[seed, col.SEED_PROGRAM]
-    first = p.programs[program, col.FIRST]
-    for row in range(begin_at, min(end, t.meta[HIGH])):
-        resume = counts[col.RESUME] > 0
-        counts[col.RESUME] = 0
-        if not resume and (t.rows[row, 4] == 0 or not begin(t, p, seed, row)):
-            continue
-        while resume or next_match(t, p, first, p.frames, -1, 0):
-            resume = False
-            if passes(t, p, program, -1):
-                n = emit(out, n, p, program, 0, 1)
-                if n < 0:
-                    counts[col.RESUME] = 1
-                    counts[col.WRITTEN] = len(out)
-                    counts[col.STOPPED] = row
-                    return -1
-    return n
-
-
-@compiled
-def relink(t: Table, dispatch: Ints, before: Ints, begin: Int, end: Int) -> None:
-    """Add quads to the chains that their predicates need now but did not need before."""
-    for row in range(begin, end):
-        if t.rows[row, 4] != 0:
-            wanted = dispatch[find_dispatch(dispatch, t.rows[row, 1]), col.LINKS]
-            link_all(t, wanted & ~before[find_dispatch(before, t.rows[row, 1]), col.LINKS], row)
-
-
-@compiled
-def find_rows(t: Table, quads: Ints, found: Ints) -> None:
-    """The row of each quad, or -1."""
-    for i in range(len(quads)):
-        found[i] = find_row(t, quads, i, 0)
-
-
-@compiled
-def chain_rows(t: Table, index: Int, key: Ints, found: Ints) -> Int:
-    """Write the rows of a chain, as many as there is room for; the length of the chain."""
-    head = find_head(t, index, key_hash(t, index, key, 0), key, 0)
-    row = t.heads[head, HEAD] - 1
-    if row < 0:
-        return 0
-    for i in range(min(len(found), t.heads[head, LENGTH])):
-        found[i] = row
-        row = t.rows[row, t.width + 1 + 2 * index] - 1
-    return t.heads[head, LENGTH]
+    from graphtide.kernel.search.arrays import SearchArrays
 
 
 CHUNK = 8192
@@ -269,6 +46,10 @@ EVALUATED_AT_ONCE = 1 << 14
 
 LINKED_AT_ONCE = 1 << 12
 """Quads that are added to new indexes per call: room is reserved for as many keys, used or not."""
+
+BULK, BULK_SHARE = 1 << 11, 4
+"""Changes of a transaction that may be applied without reacting to each, and how many times as
+many as the stored quads they have to be."""
 
 MAX_RETAINED = 1 << 16
 """Rows of output space that are retained from one call to the next."""
@@ -294,7 +75,6 @@ class QuadStore:
         self._programs: dict[int, SearchProgram] = {}
         self._order: list[int] = []
         self._ends: list[tuple[int, int]] = []  # by place: a program, and where its output ends
-        self._seeds: dict[int, int] = {}
         self._next = 0
         self._table = RowTable(4)
         self._compiled = NO_PROGRAMS
@@ -375,6 +155,8 @@ class QuadStore:
         many = len(changes)
         if len(self._effects) < many:
             self._effects = np.empty(2 * many, np.int32)
+        if many > BULK and self._is_bulk(changes):
+            return self._apply_bulk(changes)
         n = 0
         if 0 < many <= CHUNK:
             n = self._apply_chunk(changes, 0, many, 0)
@@ -392,7 +174,33 @@ class QuadStore:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
 
-    def _apply_chunk(self, changes: Ints, first: int, end: int, n: int) -> int:
+    def _is_bulk(self, changes: Ints) -> bool:
+        """Whether changes are one transaction that is much larger than what is stored.
+
+        Then evaluating before and after takes less time than reacting to every change.
+        """
+        one = changes.item(0, TX) == changes.item(-1, TX)
+        return one and len(self) * BULK_SHARE <= len(changes)
+
+    def _apply_bulk(self, changes: Ints) -> dict[int, Ints]:
+        """Apply one transaction: the matches of all programs afterwards, but for those before."""
+        many, tx = len(changes), changes.item(0, TX)
+        self._settle()
+        left, programs = Allowance(self.limits, "flush"), range(len(self._order))
+        before = self._split(self._evaluate(programs, tx, left)) if len(self) else {}
+        self._table.reserve_rows(many)
+        for first in range(0, many, CHUNK):
+            self._apply_chunk(changes, first, min(first + CHUNK, many), 0, reacts=False)
+        if not self._order:
+            return {}
+        after = self._split(self._evaluate(programs, tx, left))
+        for number, rows in before.items():
+            after[number] = difference(after.get(number, rows[:0]), rows)
+        return after
+
+    def _apply_chunk(
+        self, changes: Ints, first: int, end: int, n: int, *, reacts: bool = True
+    ) -> int:
         if self._room < end - first:
             plan = self._plan
             self._room = self._table.reserve(end - first)
@@ -401,14 +209,18 @@ class QuadStore:
             self._state = (*arrays, *plan, self._counts, self._store_all)
         self._room -= end - first
         kernel: Any = apply_changes
-        written: int = kernel(*self._state, changes, first, end, self._effects, self._out, n)
+        written: int = kernel(
+            *self._state, reacts, changes, first, end, self._effects, self._out, n
+        )
         left: Allowance | None = None  # most changes need no room, and no look at the clock
         while written < 0:
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
             left = left or Allowance(self.limits, "flush")
             left.allow(2 * self._out.nbytes)
             self._out = longer(self._out)
-            written = kernel(*self._state, changes, stopped, end, self._effects, self._out, n)
+            written = kernel(
+                *self._state, reacts, changes, stopped, end, self._effects, self._out, n
+            )
         return written
 
     def effective(self, changes: Ints) -> Ints | None:
@@ -448,27 +260,36 @@ class QuadStore:
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
-        width = self._programs[number].outputs
         if not self._table.arrays.meta[HIGH]:  # as long as there is no quad, nothing is compiled
-            return np.empty((0, 2 + width), np.int32)
-        plan, seed = self._plan, self._seeds[number]
+            return np.empty((0, 2 + self._programs[number].outputs), np.int32)
+        self._settle()
+        at = self._order.index(number)
+        out = self._evaluate([at], 0, allowance())
+        return np.ascontiguousarray(out[:, col.OUT_TX : self._ends[at][1]])
+
+    def _evaluate(self, programs: Sequence[int], tx: int, left: Allowance) -> Ints:
+        """All matches of some programs now, given by place, as they are put out."""
+        plan, t = self._plan, self._table.arrays
+        sizes = np.zeros(len(plan.dispatch), np.int64)
+        count_quads(t, plan.dispatch, sizes)
+        chosen = restricted(plan, cheapest_seeds(plan, programs, sizes))
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
-        t = self._table.arrays
-        left, n = allowance(), 0
-        for first in range(0, int(t.meta[HIGH]), EVALUATED_AT_ONCE):
-            end = first + EVALUATED_AT_ONCE
-            written = evaluate_seed(t, plan, seed, self._counts, first, end, out, n)
+        n, high = 0, int(t.meta[HIGH])
+        for first in range(0, high, EVALUATED_AT_ONCE):
+            end = min(first + EVALUATED_AT_ONCE, high)
+            written = evaluate_rows(t, chosen, tx, self._counts, first, end, out, n)
             while written < 0:
                 stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
                 try:
+                    left.allow(2 * out.nbytes)
                     out = longer(out)
                 except BaseException:
                     self._counts[col.RESUME] = 0
                     raise
-                written = evaluate_seed(t, plan, seed, self._counts, stopped, end, out, n)
+                written = evaluate_rows(t, chosen, tx, self._counts, stopped, end, out, n)
             n = int(written)
             left.check_time()
-        return np.ascontiguousarray(out[:n, col.OUT_TX : col.OUT_TX + 2 + width])
+        return out[:n]
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Which of these quads are present."""
@@ -508,6 +329,8 @@ class QuadStore:
 
     def _split(self, out: Ints) -> dict[int, Ints]:
         """The output by program; the common case of one program needs no sort."""
+        if not len(out):
+            return {}
         first = out.item(0, col.OUT_PROGRAM)
         if len(self._order) == 1 or not np.any(out[:, col.OUT_PROGRAM] != first):
             return {self._order[first]: self._batch(out, first)}
@@ -529,7 +352,6 @@ class QuadStore:
         before = self._compiled
         programs = [self._programs[number] for number in self._order]
         self._compiled = compile_programs(programs, before.keys)
-        self._seeds = dict(zip(self._order, first_seeds(self._compiled.plan), strict=True))
         self._room = 0  # so that the kernel's arguments are rebuilt
         widest = max((p.outputs for p in self._programs.values()), default=0)
         if self._out.shape[1] != 3 + widest:
@@ -547,4 +369,17 @@ class QuadStore:
         for first in range(0, high, LINKED_AT_ONCE):
             end = min(first + LINKED_AT_ONCE, high)
             self._table.reserve_keys(end - first)
-            relink(self._table.arrays, self._plan.dispatch, before.plan.dispatch, first, end)
+            relink(self._table.arrays, self._plan, before.plan.dispatch, first, end)
+
+
+def difference(after: Ints, before: Ints) -> Ints:
+    """The rows that came, and with a negative diff those that went; the rows of each are distinct.
+
+    >>> one, two = [0, 1, 7], [0, 1, 8]
+    >>> difference(np.array([two], np.int32), np.array([one, two], np.int32)).tolist()
+    [[0, -1, 7]]
+    """
+    rows = np.concatenate([before, after])
+    _, place, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    rows[: len(before), DIFF] = -1
+    return rows[counts[place.reshape(-1)] == 1]

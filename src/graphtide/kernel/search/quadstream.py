@@ -7,13 +7,14 @@ import numpy as np
 from graphtide.jit import compiled
 from graphtide.kernel.batch import Ints, Longs, longer
 from graphtide.kernel.search import arrays as col
+from graphtide.kernel.search.ahead import find_dispatch
 from graphtide.kernel.search.program import (
     SearchProgram,
     not_restorable,
     reject_joins,
     reject_lookups,
 )
-from graphtide.kernel.search.quadstore import MAX_RETAINED, QuadStore, find_dispatch
+from graphtide.kernel.search.quadstore import MAX_RETAINED, QuadStore
 
 QUAD = 2
 """Where the quad of a change begins."""

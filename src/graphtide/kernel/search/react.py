@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import inlined
-from graphtide.kernel.rowtable import HEAD, Table, find_head, key_hash
+from graphtide.kernel.rowtable import HEAD, Table, find_head, find_row, key_hash
 from graphtide.kernel.search import arrays as col
+from graphtide.kernel.search.ahead import load_probe
 from graphtide.kernel.search.next_match import (
     begin_walk,
     match_row,
@@ -93,21 +94,15 @@ def seed_of(p: SearchArrays, seed: Int) -> tuple[Int, Int, Int]:
 
 
 @inlined
-def load_probe(p: SearchArrays, probe: Int, quads: Ints, at: Int, first: Int) -> None:
-    """Load a probe's key for a quad that begins at column `first`."""
-    for k in range(4):
-        part = p.probes[probe, col.PROBE_KEY + k]
-        p.key[0, k] = part if part >= 0 else quads[at, first - 1 - part]
-
-
-@inlined
 def has_no_partner(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Whether the first probe of a seed finds nothing: then the quad `row` is in no match there."""
     probe = p.probes_from[seed]
-    if probe == p.probes_from[seed + 1]:
+    if probe == p.probes_from[seed + 1] or p.probes[probe, col.PROBE_NEEDED] == 0:
         return False
-    load_probe(p, probe, t.rows, row, 0)
+    load_probe(t, p, probe, t.rows, row, 0, 0)
     index = p.probes[probe, col.PROBE_INDEX]
+    if index == col.UNIQUE:
+        return bool(find_row(t, p.key, 0, 0) < 0)
     return t.heads[find_head(t, index, key_hash(t, index, p.key, 0), p.key, 0), HEAD] == 0
 
 
