@@ -231,6 +231,7 @@ def text_column(array: Strings) -> TextColumn:
     data = (
         np.frombuffer(cast("Any", data_buffer), np.uint8) if data_buffer else np.empty(0, np.uint8)
     )
+    data.setflags(write=False)  # as buffers of files are: loops are compiled for one of the two
     valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
     return TextColumn(data, offsets, valid)
 
