@@ -44,7 +44,11 @@ PATTERN U(?x) AS (A(?x) -> B(?x)) WITHIN 5 CONTEXT UNRESTRICTED
 RULE R WHEN FACT { ?x <ex:p> ?z } EVENT a = A(?x) EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)
 RULE S WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)
 RULE T WHEN EVENT a = P(?x) EVENT c = C(?x) AFTER[0,9] a THEN RETRACT c ; INSERT { ?x <ex:p> ?x }
+RULE V WHEN FACT { ?x <ex:p> ?z } EVENT a = A(?x) NO EVENT c = C(?x) AFTER[0,5] a THEN CALL f(?x)
 """
+STAR: Final = "SELECT ?a ?b ?c { ?a <ex:p> ?b . ?a <ex:q> ?c }"
+MANY: Final = 3000
+"""Things that make every table grow that holds them."""
 NUMBER: Final = '"%d"^^<http://www.w3.org/2001/XMLSchema#integer>'
 
 
@@ -67,10 +71,17 @@ def run_part(name: str) -> None:
 
 def _search() -> None:
     _queries("search")
-    graph = LiveGraph(store="none")
-    query = graph.watch(QUERIES[-1])
-    _change(graph)
-    query.delta()
+    graphs = LiveGraph(store="none"), LiveGraph(threads=2), LiveGraph()
+    for graph in graphs:
+        query = graph.watch(QUERIES[-1])
+        star = graph.watch(STAR, strategy="decomposed")
+        _change(graph)
+        query.delta()
+        star.delta()
+    for name in (name for kind in "nmlk" for name in _names(kind)):  # terms that are freed again
+        graph.insert(name, name, name)
+        graph.delete(name, name, name)
+    graph.query(STAR)
 
 
 def _rete() -> None:
@@ -120,6 +131,19 @@ def _rules() -> None:
     graph.insert("<ex:a>", "<ex:p>", "<ex:b>")
     graph.run(Program.parse(PROGRAM), functions={"f": lambda _: None})
     _push(graph)
+    rows = np.zeros((MANY, 4), np.int32)
+    for number, name in enumerate("pqq"):  # facts, then events that wait for others, and expire
+        rows[:, 0] = graph.terms.encode_column(_names("x"))
+        rows[:, 1:3] = graph.terms.encode(f"<ex:{name}>"), graph.terms.encode("<ex:b>")
+        if number:
+            graph.stream("<ex:s>").push_ids(np.full(MANY, 60 + 20 * number), rows)
+        else:
+            graph.apply_ids(*rows[:, :3].T)
+    graph.advance(200)
+
+
+def _names(kind: str) -> list[str]:
+    return [f"<ex:{kind}{number}>" for number in range(MANY)]
 
 
 def _push(graph: LiveGraph) -> None:

@@ -25,9 +25,9 @@ def test_every_part_is_compiled_in_a_process_of_its_own(run):
 @pytest.mark.slow
 def test_nothing_is_left_to_compile_for_queries_windows_rules_and_files():
     """The loops that Python calls have machine code after that, in this process."""
-    from graphtide.kernel import counts, groups, joins, reach, search, tokens
-    from graphtide.rdf.kernels import lines, texts
-    from graphtide.rules.kernel import absence, join, types
+    from graphtide.kernel import counts, groups, instances, joins, reach, search, tokens
+    from graphtide.rdf.kernels import lines, terms, texts
+    from graphtide.rules.kernel import absence, facts, join, memory, types
 
     for part in warm.PARTS:
         warm.run_part(part)
@@ -36,6 +36,9 @@ def test_nothing_is_left_to_compile_for_queries_windows_rules_and_files():
         joins.semijoin_step, counts.consolidate_step, counts.distinct_step, groups.group_step,
         reach.step.reach_step, tokens.step.tokens_step, join.take_hits, absence.take_batch,
         types.find_hits, lines.split_lines, texts.check_texts,
+        # what runs when tables grow, and when something is dropped from them:
+        tokens.step.tokens_sweep, memory.refill, absence.refill_matches, facts.refill_facts,
+        terms.mark_ids, terms.pack_texts, search.divided.find_parts, instances.step.instances_step,
     ]  # fmt: skip
     assert [loop.__name__ for loop in loops if not loop.signatures] == []
 

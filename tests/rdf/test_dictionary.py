@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from decimal import Decimal
 
 import numpy as np
@@ -15,7 +17,7 @@ from graphtide.errors import DataError, TermError
 from graphtide.rdf import kinds
 from graphtide.rdf.dictionary import CACHED_TERMS, TermDictionary
 from graphtide.rdf.kernels.terms import KernelTermTable
-from graphtide.rdf.term_tables import PlainTermTable, text_column
+from graphtide.rdf.term_tables import PlainTermTable, string_array, text_column
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TYPES = [
@@ -439,3 +441,28 @@ def test_single_terms_keep_their_ids_when_they_reach_the_table(some, look_every)
         other = apart.lookup(term)
         assert dictionary.kinds[found] == apart.kinds[other]
         assert dictionary.numbers[found] == apart.numbers[other]
+
+
+def test_pandas_is_not_imported_by_changes_answers_and_plans():
+    """Arrow imports it when it makes an array of a list; one call in many would wait for it."""
+    script = (
+        "import sys, graphtide\n"
+        "graph = graphtide.LiveGraph()\n"
+        "query = graph.watch('SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c }')\n"
+        "for n in range(200):\n"
+        "    graph.insert(f'<ex:{n}>', '<ex:p>', '<ex:b>')\n"
+        "graph.terms.encode_column(['<ex:x>', '<ex:y>'])\n"
+        "assert not query.replan() and query.count() == 0\n"
+        "print([name for name in sys.modules if name == 'pandas'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+@given(st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)))
+def test_arrays_of_texts_are_those_of_arrow(texts):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "pandas", raising=False)
+        assert string_array(texts).equals(pa.array(texts, pa.string()))

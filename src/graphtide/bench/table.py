@@ -28,8 +28,11 @@ PEERS: Final = {
 QUICK: Final = 20
 """By how much `--quick` divides the sizes."""
 
-WARM: Final = 400
-"""By how much the warm-up divides them."""
+WARM: Final = 20
+"""By how much the warm-up divides them: enough events are left to grow and sweep every table."""
+
+WARM_IN_MEMORY: Final = 400
+"""The same where memory is measured."""
 
 
 class Line(NamedTuple):
@@ -239,7 +242,8 @@ def _row(each: dict[str, Any]) -> list[str]:
 
 def _small(task: TableTask) -> TableTask:
     """A small task of the same job, which loads and compiles what it needs."""
-    return replace(task, size=max(1, task.size // WARM))
+    parts = WARM_IN_MEMORY if task.job in MEMORY_JOBS else WARM
+    return replace(task, size=max(1, task.size // parts))
 
 
 BENCHMARK: Final = Benchmark(

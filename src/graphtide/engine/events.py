@@ -330,9 +330,10 @@ class EventBuffer:
     def columns(self) -> tuple[Longs, Longs, Ints]:
         """The times of the events, how many quads each has, and the quads."""
         times, many = np.array(self.times, np.int64), len(self.times)
-        sizes = np.array(self._sizes[:many], np.int64)
+        whole = self._sizes[:many]
+        sizes = np.array(whole, np.int64)
         quads = np.array(self._quads, np.int32).reshape(-1, 4)
-        return times, sizes, quads[: int(sizes.sum())]
+        return times, sizes, quads[: sum(whole)]
 
     def events(self) -> EventBatch:
         """The events as a batch."""

@@ -437,11 +437,11 @@ class Runtime:
         """Apply a transaction for each of some times, as windows do at their closes."""
         self.flush()
         self.reject_inside_callback("a stream")
-        stamps = np.maximum(times, self.clock)
-        txs = np.arange(self.last_tx + 1, self.last_tx + 1 + len(times), dtype=np.int64)
-        self.last_tx += len(times)
+        many, first = len(times), self.last_tx + 1
+        stamps = np.maximum(times, self.clock) if many > 1 else (max(times.item(), self.clock),)
+        self.last_tx += many
         self.schedule.clock = int(stamps[-1])
-        self._run((changes, stamps, txs), derived=True)
+        self._run((changes, stamps, range(first, first + many)), derived=True)
 
     def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines

@@ -427,7 +427,8 @@ class Scheduler:
         try:
             with self:
                 sink.pass_on(self.buffer)
-                self.resume()  # what an interrupt may have left
+                if self._input:  # what an interrupt may have left
+                    self.resume()
                 self.buffer.sink = None
         finally:
             self.draining = False

@@ -166,8 +166,18 @@ class Answer:
 
 
 @compiled
-def distinct_step(t: Table, batch: Ints, out: Ints) -> Int:
+def distinct_step(
+    rows: Ints,
+    slots: Ints,
+    heads: Ints,
+    indexes: Ints,
+    meta: Longs,
+    width: int,
+    batch: Ints,
+    out: Ints,
+) -> Int:
     """Count each row; write +1 or -1 where its count crosses zero; the number written."""
+    t = Table(rows, slots, heads, indexes, meta, width)
     n = 0
     for i in range(len(batch)):
         after = add_to_row(t, batch[i, DIFF], batch, i, VALUES)
@@ -201,7 +211,7 @@ class DistinctKernel:
             self._room = self._table.reserve(rows)
         self._room -= rows
         out = np.empty_like(batch)
-        return out[: distinct_step(self._table.arrays, batch, out)]
+        return out[: distinct_step(*self._table.arrays, batch, out)]
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of all rows."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -264,6 +264,7 @@ def text_column(array: Strings) -> TextColumn:
     data = (
         np.frombuffer(cast("Any", data_buffer), np.uint8) if data_buffer else np.empty(0, np.uint8)
     )
+    data.setflags(write=False)  # as buffers of files are: loops are compiled for one of the two
     valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
     return TextColumn(data, offsets, valid)
 
@@ -292,6 +293,26 @@ def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
     return marked
 
 
+MANY_TEXTS: Final = 1 << 20
+"""Texts for which importing pandas would not matter."""
+
+
+def string_array(texts: list[str]) -> Strings:
+    """Return an Arrow array of texts, without importing pandas.
+
+    `pa.array` does that if it can, which takes longer than a few hundred thousand texts.
+
+    >>> string_array(["a", None]).null_count
+    1
+    """
+    if "pandas" in sys.modules or len(texts) > MANY_TEXTS:
+        return pa.array(texts, pa.string(), from_pandas=True)
+    builder: Any = pa.lib.StringBuilder()
+    builder.append_values(texts)
+    made: Strings = builder.finish()
+    return made
+
+
 def as_chunks(texts: Texts) -> list[Strings]:
     """Return a column of texts as Arrow arrays, one per chunk.
 
@@ -303,8 +324,10 @@ def as_chunks(texts: Texts) -> list[Strings]:
     if isinstance(texts, pa.Array):
         return [texts]
     try:
+        if isinstance(texts, list):
+            return [string_array(texts)]
         return [pa.array(texts, pa.string(), from_pandas=True)]
-    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
+    except (TypeError, pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
         raise DataError(f"a column of terms must hold strings: {error}") from None
 
 

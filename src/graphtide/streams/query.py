@@ -25,12 +25,18 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
     from graphtide.engine.queries import PreparedQuery
+    from graphtide.engine.results import TransactionTimes
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
     from graphtide.streams.pruning import Asked
     from graphtide.streams.stream import Stream
 
 Row = tuple[int, ...]
+History = tuple["Ints", "TransactionTimes"]
+"""Deltas of a query in bulk."""
+
+NO_STARTS: Final[Longs] = np.zeros(2, np.int64)
+"""Where the rows of a result without rows begin and end."""
 
 NO_ROWS: Final = SelectQuery((), Values((), ()))
 """Stands in for a query that is evaluated again at every close: it has a name and costs nothing."""
@@ -68,6 +74,7 @@ class QueryWindows:
         self._answer: Counter[Row] = Counter()
         self._prepared = None if reevaluated is None else runtime.queries.prepare(reevaluated)
         self._evaluated: Ints = make_batch([], len(self.variables))
+        self._nothing: Ints = np.empty((0, len(self.variables)), np.int32)
         self._callbacks: list[Callable[[WindowResult], object]] = []
         runtime.terms.holders.add(self)
 
@@ -142,15 +149,15 @@ class QueryWindows:
 
     def take(self, numbers: Longs, times: Longs) -> None:
         """Put out results for closes, given as transaction numbers and times; all or none."""
-        pending, answer = Counter(self._pending), Counter(self._answer)
-        evaluated = self._evaluated
+        pending, answer, evaluated = dict(self._pending), dict(self._answer), self._evaluated
         history = self.query.history()
         try:
             run = self._results_of(numbers, times)
             self._results.add(run)
             self.query.evicted = self._results.evicted
         except BaseException:
-            self._pending, self._answer, self._evaluated = pending, answer, evaluated
+            self._pending, self._answer = Counter(pending), Counter(answer)
+            self._evaluated = evaluated
             self.query.put_back(history)
             raise
         if self._callbacks:
@@ -171,16 +178,28 @@ class QueryWindows:
                 self._reevaluate(self._prepared)
                 outputs.append(self._output())
             return self._run_of(times, outputs)
-        changes = self._changes()
         one_by_one = self._pending or self.windowed.output == "RSTREAM"
+        sign, drained = 1 if self.windowed.output == "ISTREAM" else -1, self.query.drain()
+        if len(times) == 1 and not one_by_one and _at_close(numbers.item(), drained):
+            return self._at_one_close(times, sign, drained)
+        changes = self._changes(drained)
         at = np.searchsorted(numbers, changes[:, TX])
         if one_by_one or not _only_at_closes(numbers, at, changes):
             return self._run_of(times, self._each_output(numbers, changes))
-        sign = 1 if self.windowed.output == "ISTREAM" else -1
         counts = np.maximum(sign * changes[:, DIFF], 0)
         rows = np.repeat(changes[:, VALUES:], counts, axis=0).astype(np.int32)
         sizes = np.bincount(at, counts, minlength=len(times)).astype(np.int64)
         return ResultRun(times, np.concatenate([[0], np.cumsum(sizes)]), rows)
+
+    def _at_one_close(self, times: Longs, sign: int, drained: list[History]) -> ResultRun:
+        """The rows of one close, which had one transaction or none."""
+        if not drained:
+            return ResultRun(times, NO_STARTS, self._nothing)
+        net = drained[0][0]
+        rows = net[:, DELTA_VALUES:]
+        if len(net) > 1 or net.item(0, DIFF) != sign:
+            rows = np.repeat(rows, np.maximum(sign * net[:, DIFF], 0), axis=0)
+        return ResultRun(times, np.array((0, len(rows)), np.int64), rows)
 
     def _run_of(self, times: Longs, outputs: Iterable[Counter[Row]]) -> ResultRun:
         """The rows of each close, one after the other."""
@@ -203,10 +222,10 @@ class QueryWindows:
             self._pending[tuple(row[VALUES:])] += row[DIFF]
             row = next(rows, None)
 
-    def _changes(self) -> Longs:
+    def _changes(self, drained: list[History]) -> Longs:
         """The rows of the answer that changed since last asked: transaction number, diff, row."""
         parts: list[Longs] = []
-        for net, stamps in self.query.drain():
+        for net, stamps in drained:
             part = np.empty((len(net), VALUES + len(self.variables)), np.int64)
             part[:, :VALUES], part[:, VALUES:] = net[:, :VALUES], net[:, DELTA_VALUES:]
             part[:, TX] += stamps.first
@@ -242,6 +261,15 @@ class QueryWindows:
 def _counted(batch: Ints) -> Counter[Row]:
     """The rows of a batch of one transaction, each with its diff."""
     return Counter({tuple(line[VALUES:]): line[DIFF] for line in batch.tolist()})
+
+
+def _at_close(number: int, drained: list[History]) -> bool:
+    """Whether all changes belong to the transaction of a number, and came at once."""
+    if not drained:
+        return True
+    (net, stamps), *more = drained
+    at = number - stamps.first
+    return not more and net.item(0, TX) == at == net.item(-1, TX)
 
 
 def _only_at_closes(numbers: Longs, at: Longs, changes: Longs) -> bool:

@@ -60,7 +60,8 @@ class PlacedWindow:
 
     def watermark(self) -> int:
         """The least watermark of the streams that the window has to wait for."""
-        return min(stream.watermark for stream in (self.stream, *self.needed))
+        reached: list[int] = [stream.reached for stream in self.needed or (self.stream,)]
+        return min(reached)
 
     def is_due(self) -> bool:
         """Whether it closes at its watermark, or has closes left before it."""
@@ -75,6 +76,7 @@ class WindowRegistry:
         self.streams: dict[str, Stream] = {}
         self._windows: dict[int, PlacedWindow] = {}
         self._moving = False
+        self._more = False  # whether something is left to close, or came while windows closed
         self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
         self._reports: deque[reports.WindowReport] = deque()
         self.publisher = EventPublisher(runtime, self._is_apart)
@@ -244,6 +246,7 @@ class WindowRegistry:
     def _move(self) -> None:
         """Close what can be closed; events that are pushed meanwhile are queued."""
         if self._moving:
+            self._more = True
             return
         self._restore()
         self._moving = True
@@ -251,41 +254,35 @@ class WindowRegistry:
             self._finish()
             while self._close():
                 self._finish()
-                if not any(placed.is_due() for placed in self._windows.values()):
+                if not self._more or not any(placed.is_due() for placed in self._windows.values()):
                     break
         finally:
             self._moving = False
         for stream in self.streams.values():
-            needed = [p.content for p in self._windows.values() if p.stream is stream]
-            events, moments = stream.events, stream.events.moments
-            events.drop_before(min((c.held.start for c in needed), default=events.end))
-            moments.drop_before(min((c.oldest_time for c in needed), default=moments.end))
+            needed = [p.content.needed() for p in self._windows.values() if p.stream is stream]
+            stream.events.drop_before(*(needed[0] if len(needed) == 1 else win.oldest(needed)))
 
     def _close(self) -> bool:
         """Close some windows, all that close at one time together; whether there were any."""
-        # No window may go ahead of another that has too much to close for one step.
-        reach = min((p.content.reach() for p in self._windows.values()), default=0)
-        if self._runtime.one_by_one:
-            marks = [p.content.next_watermark() for p in self._windows.values()]
-            reach = min((mark for mark in marks if mark is not None), default=reach)
         placed_windows = list(self._windows.values())
+        watermarks = [placed.watermark() for placed in placed_windows]
+        # No window may go ahead of another that has too much to close for one step.
+        reach = min([p.content.reach() for p in placed_windows], default=0)
+        if self._runtime.one_by_one:
+            marks = [p.content.next_watermark() for p in placed_windows]
+            reach = min((mark for mark in marks if mark is not None), default=reach)
+        self._more = max(watermarks, default=reach) > reach
         self._marks = [(p.content, p.content.mark()) for p in placed_windows]
-        advanced = [(p, *p.content.advance(min(p.watermark(), reach))) for p in placed_windows]
-        moved = [(placed, closes, changes) for placed, closes, changes in advanced if len(closes)]
+        parts = zip(placed_windows, watermarks, strict=True)
+        advanced = [(p, *p.content.advance(min(mark, reach))) for p, mark in parts]
+        moved = [part for part in advanced if len(part[1])]
         if not moved:
             self._marks = []
             return False
         times, places = win.unite([closes for _, closes, _ in moved])
         changes = reports.merged(moved, places)
-        queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
-        parts = [(placed, at) for (placed, _, _), at in zip(moved, places, strict=True)]
-        own = {
-            q: reports.united([at for placed, at in parts if q in placed.queries]) for q in queries
-        }
-        found = [reports.WindowReport(times, changes, own)]
-        if any(query.reevaluated is not None for query in queries):
-            found = list(reports.apart(times, changes, own))
-        self._reports.extend(found)
+        own = reports.own_closes([placed.queries for placed, _, _ in moved], places)
+        self._reports.extend(reports.reports_of(times, changes, own))
         self._marks = []
         return True
 
@@ -307,14 +304,16 @@ class WindowRegistry:
 
     def _report(self, report: reports.WindowReport) -> None:
         """Apply the changes of some closes, and let each query report at its own of them."""
+        applied = self._is_applied(report)
         if report.first is None:
             report.first = self._runtime.transactions
-        if not self._is_applied(report):
+        if not applied:
             self._runtime.apply_at(report.times, report.changes)
         while report.own:
             query, places = next(iter(report.own.items()))
             if len(places):
-                query.take(report.first + places, report.times[places])
+                every = len(places) == len(report.times)
+                query.take(report.first + places, report.times if every else report.times[places])
             del report.own[query]
 
 

@@ -11,7 +11,7 @@ from graphtide.kernel.batch import TX, Ints, Longs
 from graphtide.streams import windows as win
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.streams.pruning import Asked
@@ -63,6 +63,15 @@ class WindowReport:
     first: int | None = None
 
 
+def reports_of(
+    times: Longs, changes: Ints, own: dict[WindowReader, Longs]
+) -> Iterable[WindowReport]:
+    """One report of all closes; where a query is evaluated at each of them, one for each."""
+    if any(query.reevaluated is not None for query in own):
+        return list(apart(times, changes, own))
+    return (WindowReport(times, changes, own),)
+
+
 def apart(times: Longs, changes: Ints, own: Mapping[WindowReader, Longs]) -> Iterator[WindowReport]:
     """Reports of single closes; those without changes go with the one before them."""
     begins = np.unique(np.append(changes[:, TX], 0)).tolist()
@@ -78,9 +87,17 @@ def _between(begin: int, end: int, places: Longs | Ints) -> slice:
     return slice(*np.searchsorted(places, (begin, end)))
 
 
-def united(places: list[Longs]) -> Longs:
-    """All places of some lists in order, each once; a single list is so already."""
-    return places[0] if len(places) == 1 else np.unique(np.concatenate(places))
+def own_closes(
+    readers: Sequence[Sequence[WindowReader]], places: Sequence[Longs]
+) -> dict[WindowReader, Longs]:
+    """For each query the closes at which it reports: those of all its windows, each once."""
+    if len(places) == 1:
+        return dict.fromkeys(readers[0], places[0])
+    own: dict[WindowReader, Longs] = {}
+    for queries, at in zip(readers, places, strict=True):
+        for query in queries:
+            own[query] = np.union1d(own[query], at) if query in own else at
+    return own
 
 
 def merged(moved: list[tuple[PlacedWindow, win.Closes, Ints]], places: list[Longs]) -> Ints:
@@ -88,7 +105,8 @@ def merged(moved: list[tuple[PlacedWindow, win.Closes, Ints]], places: list[Long
     parts = []
     for (placed, _, changes), at in zip(moved, places, strict=True):
         changes[:, win.GRAPH_COLUMN] = placed.graph
-        changes[:, TX] = at[changes[:, TX]]
+        if len(moved) > 1:
+            changes[:, TX] = at[changes[:, TX]]
         parts.append(changes)
         if placed.content.by_graph is not None:
             statements = placed.content.by_graph.changes()

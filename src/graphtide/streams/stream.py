@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from logging import getLogger
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -33,7 +34,6 @@ class Tail:
     """The last part of a long sequence of rows, appended at the end, dropped from the front.
 
     Indexes count from the first row ever, and stay valid.
-
 
     >>> tail = Tail(np.int64)
     >>> tail.append(np.array([3, 5, 8]))
@@ -168,10 +168,11 @@ class Timelist:
         """The quads of the events from one index up to another."""
         return self._quads.rows(first, last)
 
-    def drop_before(self, index: int) -> None:
-        """Drop the events before an index."""
+    def drop_before(self, index: int, moment: int = 0) -> None:
+        """Drop the events before an index, and the moments before one of their own."""
         self._times.drop_before(index)
         self._quads.drop_before(index)
+        self.moments.drop_before(moment)
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the quads."""
@@ -197,8 +198,8 @@ class Timelist:
 
 
 def _index_of(times: Tail, time: int) -> int:
-    held = times.rows(times.begin, times.end)
-    return times.begin + int(np.searchsorted(held, time, side="left"))
+    begin = times.begin
+    return begin + int(times.rows(begin, times.end).searchsorted(time))
 
 
 LARGEST = 2**61
@@ -249,6 +250,8 @@ class Stream:
     received = Counted()
     pruned = Counted()
     unpublished = Counted()
+    reached = property(attrgetter("_watermark"))
+    """The watermark as far as events have been taken in: others may wait in the buffer."""
     _watermark: int
     _received: int
     _pruned: int
@@ -374,13 +377,11 @@ class Stream:
         """Release buffered events."""
         times, sizes, quads = buffer.columns()
         if len(times):
-            rows, number = times, np.zeros(1, np.int64)
-            if len(quads) > 1:
-                number = np.repeat(np.arange(len(times)), sizes)
-                rows = times[number]
+            number = np.repeat(np.arange(len(times)), sizes) if len(quads) > 1 else None
+            rows = times if number is None else times[number]
             numbers = self._publisher.number(rows, quads, number)
             self._waiting.append((rows, quads, numbers))
-            self._newest, buffer.times = int(times[-1]), []
+            self._newest, buffer.times = times.item(-1), []
         self._publisher.release(lambda: self._release(self._newest - self.lateness))
         if not len(times):  # windows may have been interrupted
             self._moved()
@@ -451,11 +452,10 @@ class Stream:
             return
         self._order()
         times, quads, numbers = self._waiting[0]
-        end = int(np.searchsorted(times, watermark, side="right"))
+        end = int(times.searchsorted(watermark, side="right"))
         if not end:
             return
-        rest = times[end:], quads[end:], numbers[end:]
-        self._waiting = [rest] if end < len(times) else []
+        self._waiting = [(times[end:], quads[end:], numbers[end:])] if end < len(times) else []
         releasing, done = self._releasing, 0
         try:
             if not self._publisher.listening:
@@ -540,10 +540,10 @@ class Stream:
     def _order(self) -> None:
         """Sort the waiting events by time, stably."""
         times, quads, numbers = self._waiting[0]
+        if len(self._waiting) == len(times) == 1:
+            return
         if len(self._waiting) > 1:
-            times = np.concatenate([part for part, _, _ in self._waiting])
-            quads = np.concatenate([part for _, part, _ in self._waiting])
-            numbers = np.concatenate([part for _, _, part in self._waiting])
+            times, quads, numbers = map(np.concatenate, zip(*self._waiting, strict=True))
         if len(times) > 1 and (times[1:] < times[:-1]).any():
             order = np.argsort(times, kind="stable")
             times, quads, numbers = times[order], quads[order], numbers[order]

@@ -209,7 +209,7 @@ class Closes:
     times: Longs
     phase: ReportPhase = ReportPhase.BEFORE
     stream: str = ""
-    indexes: Longs | None = None
+    indexes: range | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -219,13 +219,14 @@ def unite(windows: Sequence[Closes]) -> tuple[Longs, list[Longs]]:
     """The times of all reports, in order; and for each window, which of them are its closes.
 
     >>> clock = Closes(np.array([5, 10]))
-    >>> count = Closes(np.array([5, 5, 7]), ReportPhase.AMID, "ex:s", np.array([1, 2, 3]))
+    >>> count = Closes(np.array([5, 5, 7]), ReportPhase.AMID, "ex:s", range(1, 4))
     >>> times, (of_clock, of_count) = unite([clock, count])
     >>> times.tolist(), of_clock.tolist(), of_count.tolist()
     ([5, 5, 5, 7, 10], [0, 4], [1, 2, 3])
     """
     if len(windows) == 1:
-        return windows[0].times, [np.arange(len(windows[0]))]
+        times = windows[0].times
+        return times, [FIRST if len(times) == 1 else np.arange(len(times))]
     if all(w.indexes is None and w.phase == windows[0].phase for w in windows):
         times = np.unique(np.concatenate([w.times for w in windows]))
         return times, [np.searchsorted(times, w.times) for w in windows]
@@ -253,7 +254,7 @@ def _keys(window: Closes, rank: int) -> Longs:
     keys[:, 1] = window.phase
     if window.indexes is not None:
         keys[:, 2] = rank
-        keys[:, 3] = window.indexes
+        keys[:, 3] = np.array(window.indexes)
     return keys
 
 
@@ -263,6 +264,8 @@ GRAPH_COLUMN: Final = VALUES + 3
 """The column of a change that has its graph."""
 
 NO_TIMES: Longs = np.empty(0, np.int64)
+FIRST: Longs = np.zeros(1, np.int64)
+"""The place of a close that is the only one."""
 NO_CHANGES: Ints = np.empty((0, VALUES + 4), np.int32)
 MAX_CLOSES: Final = 1 << 16
 """Closes that are computed at a time."""
@@ -298,10 +301,9 @@ class WindowContent:
         self._seen = events.moments.end
         self._last: int | None = None
 
-    @property
-    def oldest_time(self) -> int:
-        """The index of the oldest time with events that the window may still need."""
-        return self._seen
+    def needed(self) -> tuple[int, int]:
+        """The indexes of the oldest event, and of the oldest moment, that it may still need."""
+        return self._left, self._seen
 
     @property
     def held(self) -> range:
@@ -333,9 +335,8 @@ class WindowContent:
                 return Closes(times, ReportPhase.AFTER), changes
             case ElementWindow(step=step):
                 times, changes = self._advance_elements(self.shape, watermark)
-                indexes = np.arange(
-                    self._entered - step * (len(times) - 1), self._entered + 1, step
-                )
+                first = self._entered - step * (len(times) - 1)
+                indexes = range(first, self._entered + 1, step)
                 return Closes(times, ReportPhase.AMID, self._stream, indexes), changes
 
     def mark(self) -> WindowMark:
@@ -528,6 +529,14 @@ class WindowContent:
             self.by_graph.take(both)
         both[:, GRAPH_COLUMN] = 0
         return self._counts.step(both)
+
+
+def oldest(needed: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """What several windows need of a stream, as one of them does; of none, nothing."""
+    if not needed:
+        return UNLIMITED, UNLIMITED
+    events, moments = zip(*needed, strict=True)
+    return min(events), min(moments)
 
 
 def _different(times: Longs) -> Longs:

@@ -439,7 +439,7 @@ class KernelTermTable:
 
     def extend(self, texts: list[str]) -> None:
         """Add canonical texts that are all new; their ids are free ones, then the next."""
-        column, row = tables.text_column(pa.array(texts, pa.string())), 0
+        column, row = tables.text_column(tables.string_array(texts)), 0
         ids = np.empty(len(texts), np.int32)
         while row < len(texts):
             self._make_room(len(texts) - row, int(column.offsets[-1] - column.offsets[row]))

@@ -358,7 +358,7 @@ class FactMemory:
 
     def _journal_rows(self, net: Ints) -> None:
         """Journal the rows that change, with the transactions since which they held."""
-        for row in net[:, self._columns]:
+        for row in np.ascontiguousarray(net[:, self._columns]):
             self._journal.append(
                 (row.copy(), int(loops.fact_number(self.facts, row, self._shared)))
             )
