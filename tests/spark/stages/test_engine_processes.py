@@ -165,6 +165,15 @@ def test_without_a_listener_there_is_no_connection(tmp_path):
     assert apart.EngineProcesses(tmp_path, 2, -1).reach(1) is None
 
 
+def test_without_room_for_sockets_workers_have_the_engines(monkeypatch):
+    """A path of a socket has about a hundred bytes at most."""
+    monkeypatch.setenv(apart.ENVIRONMENT, "2")
+    monkeypatch.setattr(apart, "_processes", None)
+    monkeypatch.setattr(apart, "mkdtemp", lambda **_: "/tmp/" + "x" * 200)
+    apart.start_engine_processes()
+    assert apart.reached(0) is None
+
+
 def test_nothing_is_left_when_nobody_can_ask():
     made = Processes()
     wait_until(lambda: len(children(made.keeper)) == 2)

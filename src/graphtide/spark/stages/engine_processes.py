@@ -24,7 +24,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphtide.spark.metrics import counted_in
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
@@ -228,11 +228,15 @@ def _portable(error: Exception) -> Exception:
 
 
 def start_engine_processes() -> None:
-    """Fork as many engine processes as the environment says; workers forked later know them."""
+    """Fork as many engine processes as the environment says; workers forked later know them.
+
+    Where there is no room for sockets or processes, workers have the engines.
+    """
     global _processes  # noqa: PLW0603 - forked processes inherit it
     count = int(os.environ.get(ENVIRONMENT) or 0)
     if count > 1:
-        _processes = fork_engine_processes(count)
+        with suppress(OSError):
+            _processes = fork_engine_processes(count)
 
 
 def fork_engine_processes(count: int) -> EngineProcesses:
@@ -245,8 +249,12 @@ def fork_engine_processes(count: int) -> EngineProcesses:
     listeners = [_listener(folder / str(number)) for number in range(count)]
     life, held = os.pipe()
     if os.fork() == 0:
-        os.close(held)
-        _keep(listeners, life, folder)
+        try:
+            os.close(held)
+            _keep(listeners, life, folder)
+        except BaseException:  # noqa: BLE001 - a fork must not go on as its parent
+            traceback.print_exc()
+        os._exit(0)
     os.close(life)
     for listener in listeners:
         listener.close()
@@ -255,12 +263,16 @@ def fork_engine_processes(count: int) -> EngineProcesses:
 
 def _listener(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen()
+    try:
+        listener.bind(str(path))
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 
-def _keep(listeners: list[socket.socket], life: int, folder: Path) -> NoReturn:
+def _keep(listeners: list[socket.socket], life: int, folder: Path) -> None:
     """Fork an engine process for each listener, again if it dies, until all have ended."""
     os.setpgid(0, 0)
     with Path(os.devnull).open("rb") as nothing:
@@ -274,7 +286,6 @@ def _keep(listeners: list[socket.socket], life: int, folder: Path) -> NoReturn:
             time.sleep(PAUSE)
             numbers[_forked(listeners, number, life)] = number
     shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)
 
 
 def _forked(listeners: list[socket.socket], number: int, life: int) -> int:
