@@ -18,7 +18,7 @@ from graphtide.rdf.formats.change_log import write_changes
 from graphtide.spark import files
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.files import Location, s3_options
-from graphtide.spark.source.source import LogStreamReader
+from graphtide.spark.source.readers import LogStreamReader
 from graphtide.spark.state.messages import REJECTED
 
 pytestmark = pytest.mark.filterwarnings("default")

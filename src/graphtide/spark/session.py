@@ -66,6 +66,9 @@ WORKER_ENVIRONMENT: Final = {
 """For processes that fork: libraries must not start threads while they are loaded."""
 
 
+ENGINE_PROCESSES: Final = "spark.executorEnv.GRAPHTIDE_ENGINE_PROCESSES"
+"""How many processes an executor has for engines (`stages.engine_processes`): one for each core."""
+
 HADOOP: Final = "spark.hadoop."
 """What settings of Hadoop begin with in a session."""
 
@@ -143,6 +146,7 @@ def all_settings(
         **SETTINGS,
         **(local_settings(brief=brief) if master.startswith("local") else {}),
         **{f"spark.executorEnv.{key}": value for key, value in worker_environment().items()},
+        ENGINE_PROCESSES: str(executor_cores(master, settings)),
         "spark.sql.shuffle.partitions": str(partitions),
     }
     both = {
@@ -153,18 +157,40 @@ def all_settings(
     return {**ours, **settings, **both}
 
 
+def executor_cores(master: str, settings: Mapping[str, str]) -> int:
+    """How many cores an executor has, and so how many workers; 1 if that is not said.
+
+    >>> executor_cores("local[3,4]", {}), executor_cores("local-cluster[2,5,1024]", {})
+    (3, 5)
+    >>> executor_cores("spark://head:7077", {"spark.executor.cores": "4"})
+    4
+    """
+    cluster = re.fullmatch(r"local-cluster\[\s*\d+\s*,\s*(\d+)\s*,\s*\d+\s*\]", master)
+    if cluster is not None:
+        return int(cluster[1])
+    return _local_cores(master) or int(settings.get("spark.executor.cores", "1"))
+
+
 def default_partitions(master: str) -> int:
     """One partition per core of a local master; the cores of a cluster are not known yet.
 
     >>> default_partitions("local[3]")
     3
     """
-    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    found = _local_cores(master)
     if found is None:
         raise GraphtideError(
             f"--partitions is needed with --master {master}",
             hint="give the number of cores that the executors have together",
         )
+    return found
+
+
+def _local_cores(master: str) -> int | None:
+    """The cores of a local master; None of another one."""
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if found is None:
+        return None
     return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
 
 

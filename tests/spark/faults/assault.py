@@ -159,7 +159,7 @@ class Assault:
         """The processes of a kind in this life.
 
         `driver` is its Java half, `command` its Python. `daemon` forks the workers; if it is
-        killed, they go on without a parent.
+        killed, they go on without a parent. Engine processes and their keeper count as workers.
         """
         found = []
         for pid, parent, command in self.family():

@@ -1,9 +1,10 @@
 """A streaming job in a process of its own, to be killed: `python stream_job.py JOB.json`.
 
-Every task of the match writes down how it found the cached engine. If the job says so, one task
-fails right after the engine took its changes in; the query then starts again on the same workers.
-Logs are compacted from `small_log` changes on. A `paced` job waits for further input until a file
-in `notes` says that there is no more. While there is a file `hold`, tasks of the match wait.
+Every task of the match writes down how it found the cached engine; with `in_workers`, engines are
+in the workers, where they can be looked at, and not in processes of their own. If the job says so,
+one task fails right after the engine took its changes in; the query then starts again on the same
+workers. Logs are compacted from `small_log` changes on. A `paced` job waits for further input until
+a file in `notes` says that there is no more. While there is a file `hold`, tasks of the match wait.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 
 from graphtide.spark import api, watch
-from graphtide.spark.session import make_session
+from graphtide.spark.session import ENGINE_PROCESSES, make_session
 from graphtide.spark.stages import processor
 
 CHANGES = "time long, tx long, diff int, seq long, s string, p string, o string, g string"
@@ -118,11 +119,12 @@ def run(job):
     Noted.notes, Noted.fail_at, Noted.small_log = job["notes"], job["fail_at"], job["small_log"]
     # Not in its own module: there its pickles are looked up.
     api.PartitionProcessor = Noted
+    engines = {ENGINE_PROCESSES: "0"} if job.get("in_workers") else {}
     session = make_session(
         brief=True,
         master=job["master"],
         partitions=job["partitions"],
-        settings={"spark.sql.streaming.stopTimeout": "60s", **job.get("settings", {})},
+        settings={"spark.sql.streaming.stopTimeout": "60s", **engines, **job.get("settings", {})},
     )
     for files in job["files_per_trigger"]:
         changes = (

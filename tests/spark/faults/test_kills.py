@@ -1,7 +1,8 @@
 """Whatever is killed, and whenever: nothing is lost and nothing comes out twice.
 
 Here are the tests that look into the engines on the way; `test_campaign` has any number of kills.
-Starting Spark takes most of the time, so there are few starts.
+Starting Spark takes most of the time, so there are few starts. On `local[2]` engines have processes
+of their own unless a test says otherwise; any of these, and their keeper, are killed as workers.
 """
 
 from collections import Counter
@@ -22,6 +23,7 @@ def test_drivers_and_python_workers(make_assault):
     assault, expected = make_assault(
         1, ONE_STAGE, master="local[2,4]", files=80, routes=2, small_log=0
     )
+    assault.job["in_workers"] = True
     assault.pace()
     assault.start([2] * 5)
     for victim in ["worker"] * 2 + ["daemon"] + ["worker"] * 2 + ["driver"]:
@@ -55,6 +57,7 @@ def test_executors_and_python_workers(make_assault):
 
 def test_a_failure_after_the_cache_was_updated(make_assault):
     assault, expected = make_assault(3, TWO_STAGES, master="local[2]", files=30, fail_at="3,5,8,12")
+    assault.job["in_workers"] = True
     assault.start([1, 3, 2, 1, 2])
     assault.finish()
     restarts = (assault.folder / "notes" / "restarts.txt").read_text(encoding="utf-8")

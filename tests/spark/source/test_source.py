@@ -7,6 +7,8 @@ import json
 import os
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,7 +24,8 @@ from graphtide.rdf.formats.change_log import read_changes, write_changes
 from graphtide.rdf.formats.patch import change_terms, split_row
 from graphtide.spark.source import scan
 from graphtide.spark.source.plan import GIVE_LATER_NAME
-from graphtide.spark.source.source import GraphtideSource, LogReader, LogStreamReader
+from graphtide.spark.source.readers import LogReader, LogStreamReader
+from graphtide.spark.source.source import GraphtideSource
 
 TERMS = ("s", "p", "o", "g")
 
@@ -464,3 +467,14 @@ def test_a_file_that_grows_byte_by_byte(tmp_path, seed):
 def test_what_the_scan_takes_for_a_change_is_one(line):
     row = split_row(line.decode())
     assert row.code in {"A", "D"} and len(change_terms(row, {})) == 3
+
+
+def test_the_schema_is_known_without_the_readers():
+    """Spark starts a process only to ask for it; the readers bring the compiler along."""
+    code = """
+import sys
+from graphtide.spark.source.source import GraphtideSource
+print(GraphtideSource({}).schema()[:11], {"numba", "pyarrow"} & set(sys.modules))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "time bigint set()\n"

@@ -25,7 +25,7 @@ class Handle:
         return lambda *arguments: print(kind, *arguments)
 processor.init(Handle())
 processor.close()
-loaded = {"numba", "graphtide.spark.job", "graphtide.spark.topology"} & set(sys.modules)
+loaded = {"numba", "pyarrow", "graphtide.spark.job", "graphtide.spark.topology"} & set(sys.modules)
 print("loaded", *sorted(loaded))
 """
 

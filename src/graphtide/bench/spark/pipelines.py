@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from graphtide.spark.job import JobSpec
     from graphtide.spark.metrics import CacheCounts
+    from graphtide.spark.state.cache import EngineKey
     from graphtide.spark.topology import StageName
 
 SETTINGS: Final = {
@@ -139,7 +140,7 @@ def _batch_ms(reports: list[dict[str, Any]]) -> dict[int, int]:
 class NotedProcessor(processor.PartitionProcessor):
     """The processor of a stage that notes cache hit, rebuild and duration of each call.
 
-    With `forget`, the cache is cleared before each micro-batch.
+    With `forget`, no engine is found again.
     """
 
     def __init__(
@@ -155,6 +156,11 @@ class NotedProcessor(processor.PartitionProcessor):
         self._notes = notes
         self._forget = forget
 
+    def engine_key(self, key: int) -> EngineKey:
+        """The cache's key for a partition."""
+        found = super().engine_key(key)
+        return found._replace(run=uuid.uuid4().hex) if self._forget else found
+
     def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
         self,
         key: tuple[int],
@@ -162,8 +168,6 @@ class NotedProcessor(processor.PartitionProcessor):
         timerValues: sp.TimerValues,  # noqa: N803 - Spark's signature
     ) -> Iterator[pd.DataFrame]:
         """One partition's part of a micro-batch."""
-        if self._forget:
-            processor.CACHE.engines.clear()
         hits, rebuilt, started = processor.CACHE.hits, processor.CACHE.rebuilt, time.perf_counter()
         frames = list(super().handleInputRows(key, rows, timerValues))
         note = {

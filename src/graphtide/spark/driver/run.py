@@ -43,7 +43,8 @@ from graphtide.spark.output import OutputSpec
 from graphtide.spark.restore.kept import job_notes
 from graphtide.spark.session import check_classic, check_hadoop, storage_settings
 from graphtide.spark.source.offsets import Offset
-from graphtide.spark.source.source import SECRETS, GraphtideSource
+from graphtide.spark.source.readers import SECRETS
+from graphtide.spark.source.source import GraphtideSource
 from graphtide.spark.stages.prune import plain_changes
 from graphtide.spark.stages.unpack import check_names
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql.streaming import stateful_processor as sp
 
-from graphtide.spark.state.log import StateLog
+from graphtide.spark.state.opened import open_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ class LateProcessor(sp.StatefulProcessor):
     def init(self, handle: sp.StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
         if TaskContext.get() is None:
-            StateLog(handle, "")
+            open_state(handle)
             return
         self._processor: sp.StatefulProcessor = cloudpickle.loads(self._pickled)
         self._processor.init(handle)

@@ -1,8 +1,10 @@
-"""Stages on Spark: one stateful operator for all of them, one engine cache per Python worker."""
+"""Stages on Spark: one stateful operator for all of them.
+
+Engines are in the Python worker, or in processes of their own (`stages.engine_processes`).
+"""
 
 from __future__ import annotations
 
-import gc
 import time
 import uuid
 from typing import TYPE_CHECKING, Final
@@ -14,6 +16,8 @@ from pyspark.sql.streaming import stateful_processor as sp
 from graphtide.spark.load import Loads, PartitionLoad
 from graphtide.spark.metrics import CacheCounts, counted_in
 from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.stages import engine_processes as apart
+from graphtide.spark.state import cache
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import StateLog
 from graphtide.spark.state.messages import ROWS, StageRow
@@ -31,8 +35,6 @@ TIMER_MS: Final = 1000
 
 CACHE = EngineCache()
 """The engines of this Python worker."""
-
-_frozen = 0
 
 
 class PartitionProcessor(sp.StatefulProcessor):
@@ -85,15 +87,29 @@ class PartitionProcessor(sp.StatefulProcessor):
             period = max(TIMER_MS, self._job.clock.tick_ms)
             self._handle.registerTimer((now // period + 1) * period)
         began = time.perf_counter()
-        sent = run_partition(self._stage, state, rows, self._job.partitions, now=now)
-        cached = CACHE.engines.get(state.key)
+        sent, size = self._sent(state, rows, now)
         self._loads[self._operator, self._name, state.partition] = PartitionLoad(
             time.time(),
             sum(len(row.chunk or b"") for row in rows),
             time.perf_counter() - began,
-            0 if cached is None else cached.size,
+            size,
         )
         return to_frame(sent)
+
+    def _sent(
+        self, state: PartitionState, rows: list[StageRow], now: int | None
+    ) -> tuple[list[StageRow], int]:
+        """What a partition sends, and the bytes of its state; its engine is here or apart."""
+        there = apart.reached(state.partition)
+        if there is None:
+            sent = run_partition(self._stage, state, rows, self._job.partitions, now=now)
+            cached = CACHE.engines.get(state.key)
+            return sent, 0 if cached is None else cached.size
+        work = apart.Work(state.key, rows, now, cache.SMALL_LOG)
+        done = apart.ask(there, work, state.log, self._job)
+        CACHE.count(done.counts)
+        emit = self._stage.emit
+        return done.rows if emit is None else emit(state.partition, done.rows), done.size
 
     def engine_key(self, key: int) -> EngineKey:
         """The cache's key for the partition that Spark knows by a key."""
@@ -102,7 +118,7 @@ class PartitionProcessor(sp.StatefulProcessor):
 
     def close(self) -> None:
         """The task is done (called by Spark)."""
-        freeze_engines()
+        CACHE.freeze()
         if self._counts is not None:
             self._counts.report(CACHE, self._before, self._loads)
 
@@ -143,15 +159,3 @@ def run_id() -> str:
     """The id of the streaming query: two of them in one worker have separate engines."""
     context = TaskContext.get()
     return (context.getLocalProperty("sql.streaming.queryId") if context else None) or ""
-
-
-def freeze_engines() -> None:
-    """Keep engines out of Python's garbage collection, which runs after every task.
-
-    Only after one was built: what is frozen as garbage is never freed.
-    """
-    global _frozen  # noqa: PLW0603 - one per worker process, as the collector is
-    if CACHE.built != _frozen:
-        _frozen = CACHE.built
-        gc.collect()
-        gc.freeze()

@@ -87,13 +87,18 @@ def main() -> None:
     """Load, then do as Spark's own daemon does."""
     from pyspark.daemon import manager  # noqa: PLC0415
 
-    if is_stateless():
+    stateless = is_stateless()
+    if stateless:
         load_modules(_LOADED_FIRST)
     else:
         load_engine()
     # Workers collect garbage after every task; what is loaded here is none.
     gc.collect()
     gc.freeze()
+    if not stateless:
+        from graphtide.spark.stages.engine_processes import start_engine_processes  # noqa: PLC0415
+
+        start_engine_processes()
     manager()
 
 

@@ -8,6 +8,7 @@ how often a task is tried.
 
 from __future__ import annotations
 
+import gc
 import time
 import uuid
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from graphtide.spark.state.log import Head, Log, appended
 from graphtide.spark.state.messages import from_chunk, to_chunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from graphtide.spark.state.log import LogEntry
 
@@ -103,11 +104,23 @@ class EngineCache:
     caught_up: int = 0
     rebuilt: int = 0
     started: int = 0
+    _frozen: int = 0
 
-    @property
-    def built(self) -> int:
-        """How many engines were made in all."""
-        return self.rebuilt + self.started
+    def freeze(self) -> None:
+        """Keep engines out of Python's garbage collection, which runs after every task.
+
+        Only after one was built: what is frozen as garbage is never freed.
+        """
+        built = self.rebuilt + self.started
+        if built != self._frozen:
+            self._frozen = built
+            gc.collect()
+            gc.freeze()
+
+    def count(self, found: Mapping[str, int]) -> None:
+        """Count how engines were found elsewhere, by the names of counters."""
+        for name, count in found.items():
+            setattr(self, name, getattr(self, name) + count)
 
     def take(self, key: EngineKey) -> CachedEngine | None:
         """Take an engine out, so that a failure half-way leaves none; and evict idle ones."""
@@ -149,11 +162,15 @@ class Recovered(NamedTuple, Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """One partition of a stage: its log, the worker's cache, and the key of its engine there."""
+    """One partition of a stage: its log, a cache, and the key of its engine there.
+
+    A log of fewer rows than `small_log` is not compacted.
+    """
 
     log: Log
     cache: EngineCache
     key: EngineKey
+    small_log: int = field(default_factory=lambda: SMALL_LOG)
 
     @property
     def partition(self) -> int:
@@ -192,7 +209,7 @@ class PartitionState:
         """
         output = engine.apply(rows, head.frontier.time)
         after = replace(head, version=head.version + 1, token=uuid.uuid4().hex)
-        if engine.log_rows > SMALL_LOG + 2 * engine.live_rows:
+        if engine.log_rows > self.small_log + 2 * engine.live_rows:
             log.debug("%s, partition %d: log is compacted", self.key.stage, self.partition)
             if head.stored:
                 self.log.clear()

@@ -33,11 +33,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.state.frontier import NO_SHARDS, START, Frontier, Shards
 from graphtide.spark.state.messages import merged
+from graphtide.spark.state.opened import open_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -200,17 +201,12 @@ class MemoryLog:
         self.chunks.clear()
 
 
-HEAD_SCHEMA: Final = "fingerprint string, fields string, data binary"
-CHUNK_SCHEMA: Final = "token string, chunk binary"
-
-
 class StateLog:
     """The log of whichever partition the operator is working on."""
 
     def __init__(self, handle: StatefulProcessorHandle, fingerprint: str) -> None:
         self._fingerprint = fingerprint
-        self._head: Any = handle.getValueState("head", HEAD_SCHEMA)
-        self._chunks: Any = handle.getMapState("chunks", "version long", CHUNK_SCHEMA)
+        self._head, self._chunks = open_state(handle)
 
     def head(self) -> Head | None:
         """The head, or None before the first batch; that of another job is an error."""
