@@ -1,4 +1,4 @@
-"""The loops of the quad store: they apply changes, evaluate programs, link and find rows."""
+"""Loops over the rows of a quad store: they evaluate programs, link rows and find them."""
 
 from __future__ import annotations
 
@@ -11,28 +11,20 @@ from graphtide.kernel.rowtable import (
     LENGTH,
     LIVE,
     Table,
-    add_row,
     find_head,
     find_row,
-    find_slot,
     key_hash,
     link,
-    remove_row,
-    row_hash,
-    unlink,
 )
 from graphtide.kernel.search import arrays as col
-from graphtide.kernel.search.ahead import LINKS, NOTHING, PARTNERS, find_dispatch, prefetch_block
-from graphtide.kernel.search.arrays import SearchArrays
+from graphtide.kernel.search.ahead import LINKS, PARTNERS, find_dispatch, prefetch_block
 from graphtide.kernel.search.next_match import next_match
 from graphtide.kernel.search.react import begin as begin_search
-from graphtide.kernel.search.react import emit, passes, react
+from graphtide.kernel.search.react import emit, passes
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
-
-FEW_CHANGES = 8
-"""Fewer changes are not prefetched: it takes as long as they do."""
+    from graphtide.kernel.search.arrays import SearchArrays
 
 
 @inlined
@@ -41,113 +33,6 @@ def link_all(t: Table, links: Int, row: Int) -> None:
     for index in range(t.indexes.shape[0]):
         if links >> index & 1:
             link(t, index, row)
-
-
-@inlined
-def insert_quad(t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int) -> Int:
-    """Store a new quad and add it to its chains."""
-    row = add_row(t, slot, hash_, changes, at, 2)
-    t.rows[row, 4] = 1
-    link_all(t, links, row)
-    return row
-
-
-@inlined
-def delete_quad(t: Table, links: Int, row: Int) -> None:
-    """Remove a quad from its chains and from the table."""
-    for index in range(t.indexes.shape[0]):
-        if links >> index & 1:
-            unlink(t, index, row)
-    remove_row(t, row)
-
-
-@compiled
-def apply_changes(
-    rows: Ints,
-    slots: Ints,
-    heads: Ints,
-    indexes: Ints,
-    meta: Longs,
-    patterns: Ints,
-    programs: Ints,
-    checks: Ints,
-    seeds: Ints,
-    dispatch: Ints,
-    walks: Longs,
-    probes: Ints,
-    probes_from: Ints,
-    bind: Ints,
-    walk_bind: Ints,
-    key: Ints,
-    frames: Longs,
-    inner: Longs,
-    walk: Longs,
-    ahead: Longs,
-    counts: Longs,
-    store_all: bool,
-    reacts: bool,
-    changes: Ints,
-    begin: Int,
-    end: Int,
-    effects: Ints,
-    out: Ints,
-    n: Int,
-) -> Int:
-    """Apply changes `[tx, diff, s, p, o, g]` one by one; if `reacts`, append the rows they change.
-
-    Returns the number of rows written, or -1 if the output is full; `counts` then has the change to
-    resume with, and the number of rows written. `effects` says which changes had an effect, so that
-    they can be undone; `counts` how many have been applied.
-    """
-    t = Table(rows, slots, heads, indexes, meta, 4)
-    p = SearchArrays(
-        patterns, programs, checks, seeds, dispatch, walks,
-        probes, probes_from, bind, walk_bind, key, frames, inner, walk, ahead,
-    )  # fmt: skip
-    fetched = begin if end - begin >= FEW_CHANGES else end
-    for i in range(begin, end):
-        # Prefetching uses the scratch space in which an interrupted search is kept.
-        if i >= fetched and counts[col.RESUME] == 0:
-            fetched = min(i + col.BLOCK, end)
-            depth = LINKS
-            if t.meta[LIVE] <= col.LARGE:
-                depth = NOTHING
-            elif reacts:
-                depth = PARTNERS
-            prefetch_block(t, p, changes, 2, i, fetched, depth)
-        hash_ = row_hash(4, changes, i, 2)
-        slot = find_slot(t, hash_, changes, i, 2)
-        row = t.slots[slot, HEAD] - 1
-        insert = changes[i, 1] > 0
-        line = find_dispatch(dispatch, changes[i, 3])
-        if counts[col.RESUME] == 0:
-            if (row >= 0) == insert:
-                counts[col.REDUNDANT] += 1
-                effects[i] = 0
-                counts[col.APPLIED] = i + 1
-                continue
-            if insert:
-                if not store_all and dispatch[line, col.SEEDS] == 0:
-                    counts[col.DROPPED] += 1
-                    effects[i] = 0
-                    counts[col.APPLIED] = i + 1
-                    continue
-                row = insert_quad(t, dispatch[line, col.LINKS], slot, hash_, changes, i)
-                effects[i] = 1
-                counts[col.APPLIED] = i + 1
-        if reacts:
-            n = react(t, p, line, row, changes[i, 0], 1 if insert else -1, out, n, counts)
-            if n < 0:
-                counts[col.STOPPED] = i
-                return -1
-        if insert:
-            counts[col.INSERTED] += 1
-        else:
-            counts[col.DELETED] += 1
-            delete_quad(t, dispatch[line, col.LINKS], row)
-            effects[i] = 1
-            counts[col.APPLIED] = i + 1
-    return n
 
 
 @compiled
