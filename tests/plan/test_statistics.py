@@ -22,6 +22,7 @@ from graphtide.plan.estimate import (
     Statistics,
     joined,
 )
+from graphtide.plan.samples import ValueSample
 
 A, B = Var("a"), Var("b")
 
@@ -93,6 +94,25 @@ def test_expected_rows_at_hubs(pattern):
     """The rows of a hub are multiplied with its own partners, those of others with the average."""
     found = estimate(f"SELECT * {{ {pattern} }}", HUB)
     assert found.rows == pytest.approx(AT_HUBS[pattern])
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=20), st.data())
+def test_a_join_with_a_key_has_the_rows_of_the_other_side(sampled, degrees, data):
+    """Each value is in one row on the left: so each row on the right has one partner, a hub's too.
+
+    Any of the values on the right may be known as hubs, also all of them.
+    """
+    terms = [iri(f"v{n}") for n in range(len(degrees))]
+    hubs = data.draw(st.sets(st.sampled_from(range(len(degrees)))))
+    # The other values are taken to be equally frequent, so the total is all that is known of them.
+    values = float(len(degrees))
+    sample = {A: ValueSample(frozenset(range(len(degrees))), 0, values)} if sampled else {}
+    key = Estimate(values, {A: values}, samples=sample)
+    known = {A: {terms[n]: float(degrees[n]) for n in hubs}} if hubs else {}
+    other = Estimate(float(sum(degrees)), {A: values, B: float(sum(degrees))}, known, sample)
+    assert joined(key, other).rows == pytest.approx(sum(degrees))
+    assert joined(other, key).rows == pytest.approx(sum(degrees))
 
 
 def test_distinct_rows_are_no_more_than_their_values_allow():

@@ -226,10 +226,9 @@ class Estimate:
         """The same as if all values were equally frequent."""
         return Estimate(self.rows, self.values, samples=self.samples)
 
-    def uniform(self, var: Var) -> tuple[float, float]:
-        """Rows and distinct values of a column without its hubs."""
-        hubs = self.hubs.get(var, {})
-        return max(0.0, self.rows - sum(hubs.values())), max(1.0, self.of(var) - len(hubs))
+    def beside_hubs(self, var: Var) -> float:
+        """Rows with values of a column that are no hubs."""
+        return max(0.0, self.rows - sum(self.hubs.get(var, {}).values()))
 
 
 Hubs = dict["Var", dict["Term", float]]
@@ -341,23 +340,20 @@ class Meeting(NamedTuple):
 
 def meeting(left: Estimate, right: Estimate, var: Var) -> Meeting:
     """How often two inputs agree on a column."""
-    own, other = left.hubs.get(var), right.hubs.get(var)
+    own, other = left.hubs.get(var, {}), right.hubs.get(var, {})
     drawn, sample = _drawn(left, right, var)
+    values = max(left.of(var), right.of(var)) if sample is None else drawn
     if not own and not other:
-        most = max(left.of(var), right.of(var)) if sample is None else drawn
-        return Meeting(left.rows * right.rows / most, {}, drawn, sample)
-    (rows, count), (other_rows, other_count) = left.uniform(var), right.uniform(var)
-    most = max(count, other_count)
-    if sample is not None:
-        most = max(1.0, drawn - max(len(own or ()), len(other or ())))
-    one_each, other_each = rows / most, other_rows / most
-    own, other = own or {}, other or {}
+        return Meeting(left.rows * right.rows / values, {}, drawn, sample)
+    # A hub of one input is a value like any other in the other one, unless it is a hub there, too.
+    one_each = left.beside_hubs(var) / max(values - len(own), 1.0)
+    other_each = right.beside_hubs(var) / max(values - len(other), 1.0)
     hubs = {
         term: (own.get(term, one_each), other.get(term, other_each))
         for term in dict.fromkeys((*own, *other))
     }
-    total = rows * other_rows / most + sum(a * b for a, b in hubs.values())
-    return Meeting(total, hubs, drawn, sample)
+    rest = max(values - len(hubs), 0.0) * one_each * other_each
+    return Meeting(rest + sum(a * b for a, b in hubs.values()), hubs, drawn, sample)
 
 
 def _drawn(left: Estimate, right: Estimate, var: Var) -> tuple[float, ValueSample | None]:
