@@ -13,6 +13,7 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from graphtide.cli.run import RunRequest
     from graphtide.lang.tide.program import Program
@@ -481,34 +482,44 @@ def run_over_kafka(request: RunRequest) -> int:
         session = open_session(request.master, options.partitions, log, kafka_settings())
         page = stack.enter_context(shown_on_page(request.program, options, shown=request.page))
         with session as spark, stop_requested() as stop:
-            options = _with_changes(spark, request, options)
+            make = partial(_changes, spark, request, options.checkpoint)
+            options = _with_changes(spark, request, options, make())
             printer = None
             if output is not None:
                 printer = BatchPrinter(output, options.out, request.program)
             on_batch = _topic_writer(spark, request)
-            job = start(spark, request.program, options, printer, request.functions, on_batch)
+            job = start(spark, request.program, options, printer, request.functions, on_batch, make)
             follow_status(job, stop, as_json=request.as_json, quiet=printed, page=page)
         return end_of_run(request, options, job, page, interrupted=stop())
 
 
-def _with_changes(spark: SparkSession, request: RunRequest, options: RunOptions) -> RunOptions:
-    """The options of a run, with the changes of its topics."""
-    from graphtide.spark import kafka_changes, kafka_shards
+def _changes(spark: SparkSession, request: RunRequest, checkpoint: Location) -> DataFrame:
+    """The changes of the topics, from where a checkpoint goes on."""
+    from graphtide.spark import kafka_changes
 
     kafka = request.kafka
-    servers, topics = str(kafka.servers), list(kafka.in_topics)
-    changes = kafka_changes(
+    return kafka_changes(
         spark,
-        servers,
-        topics,
+        str(kafka.servers),
+        list(kafka.in_topics),
         format=kafka.record_format,
         tables=kafka.tables,
         tick_ms=request.tick_ms,
         start=request.start,
         records_per_batch=request.rows_per_batch,
         options=kafka.source_options,
-        checkpoint=options.checkpoint,
+        checkpoint=checkpoint,
     )
+
+
+def _with_changes(
+    spark: SparkSession, request: RunRequest, options: RunOptions, changes: DataFrame
+) -> RunOptions:
+    """The options of a run over topics."""
+    from graphtide.spark import kafka_shards
+
+    kafka = request.kafka
+    servers, topics = str(kafka.servers), list(kafka.in_topics)
     shards = kafka_shards(spark, servers, topics, kafka.source_options)
     # As with change logs, a late row is rejected, and --on-error says whether the run goes on.
     return replace(options, changes=changes, shards=shards, idle=kafka.idle, late="reject")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from random import Random
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from spark.driver.skew import (
+    QUADS,
+    STAR,
+    KilledError,
+    expected_deltas,
+    killed_in_the_switch,
+    skewed,
+    written_deltas,
+)
 
 from graphtide.errors import GraphtideError
-from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
-from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import write_changes
-from graphtide.spark import read_output
 from graphtide.spark.driver import dividing
-from graphtide.spark.driver.options import Fingerprint, read_fingerprint
+from graphtide.spark.driver.options import read_fingerprint
 from graphtide.spark.driver.rescale import rescale
 from graphtide.spark.driver.run import run
 from graphtide.spark.files import Location
@@ -25,29 +30,6 @@ from graphtide.spark.load import TermCounts
 from graphtide.spark.partition.columns import read_quads
 from graphtide.spark.partition.grids import route
 from graphtide.spark.partition.hubs import hub_counts
-
-STAR = "SELECT ?a ?b ?c { ?a <ex:p> ?b . ?a <ex:q> ?c }"
-QUADS = 600
-"""Of a file."""
-
-
-def skewed(files):
-    """Half of the quads are about one node; some are deleted again, also those of the node."""
-    rng, batches, alive = Random(7), [], []
-    for tx in range(files):
-        rows = []
-        for number in range(QUADS):
-            node = "<ex:hub>" if rng.random() < 0.5 else f"<ex:n{tx}-{number % 100}>"
-            quad = (node, "<ex:p>", f"<ex:o{tx}-{number}>", None)
-            if node != "<ex:hub>" and rng.random() < 0.3:
-                quad = (node, "<ex:q>", f"<ex:c{number % 5}>", None)
-            alive.append(quad)
-            rows.append((tx, tx, 1, *quad))
-        rows.append((tx, tx, 1, "<ex:hub>", "<ex:q>", f"<ex:c{tx % 2}>", None))
-        gone = (alive.pop(rng.randrange(len(alive))) for _ in range(QUADS // 10))
-        rows += [(tx, tx, -1, *quad) for quad in gone]
-        batches.append(ChangeBatch.of(rows))
-    return batches
 
 
 class SkewedRun:
@@ -82,15 +64,10 @@ class SkewedRun:
         return [term for term, _ in found.hubs]
 
     def output(self):
-        table = read_output(self.folder / "out", "Star")
-        return sorted(tuple(row.values()) for row in table.to_pylist())
+        return written_deltas(self.folder / "out")
 
     def expected(self):
-        graph = LiveGraph()
-        query = graph.watch(STAR, history=10**6)
-        for batch in self.stream[: self.written]:
-            graph.apply(batch)
-        return sorted((r.time, r.tx, r.diff, *map(str, r.row.values())) for r in query.rows())
+        return expected_deltas(self.stream[: self.written])
 
 
 def largest_share(job):
@@ -107,19 +84,9 @@ def test_a_hub_is_divided_in_the_stream(tmp_path, spark, monkeypatch):
     skewed_run = SkewedRun(tmp_path, spark)
     skewed_run.write(9)
 
-    # Killed in the switch, as late as that can be: the checkpoint is as it was.
-    write, hubs = Fingerprint.write, []
-
-    def killed_in_the_switch(self, checkpoint):
-        if self.continued is not None:
-            hubs.append(self.hubs)
-            raise KilledError("killed")
-        write(self, checkpoint)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Fingerprint, "write", killed_in_the_switch)
-        with pytest.raises(KilledError):
-            skewed_run.run()
+    # The checkpoint is as it was.
+    with killed_in_the_switch(monkeypatch) as hubs, pytest.raises(KilledError):
+        skewed_run.run()
     assert [term for term, _ in hubs[0]] == ["<ex:hub>"] and skewed_run.hubs == []
 
     # Not killed, it goes on by itself; half of the quads are no longer in one of four partitions.
@@ -140,10 +107,6 @@ def test_a_hub_is_divided_in_the_stream(tmp_path, spark, monkeypatch):
     assert skewed_run.run(hubs=())[0][0] == done.batch
     assert skewed_run.hubs == ["<ex:other>"]
     assert skewed_run.output() == skewed_run.expected()
-
-
-class KilledError(Exception):
-    """Stands for the end of the process."""
 
 
 # --- when it looks ---

@@ -102,5 +102,5 @@ def test_other_sources_cannot_be_told_where_to_go_on(spark, tmp_path):
         pass
     with pytest.raises(GraphtideError, match="whose source cannot be told where to go on"):
         rescale(spark, tmp_path / "checkpoint", partitions=3)
-    with pytest.raises(GraphtideError, match="for runs over change logs"):
+    with pytest.raises(GraphtideError, match="no other source can be told"):
         run(spark, program, changes=changes, **places, partitions=2, hubs="auto")

@@ -3,7 +3,8 @@
 The driver looks at the counts of terms that workers report (`graphtide.spark.load`). If a hub would
 pay, the stream ends before its next micro-batch is computed, and the checkpoint is rescaled in
 place, to the same number of partitions and with the hub. So a switch is what `rescale` is: exactly
-once, wherever it is killed. The counts only decide when there is one.
+once, wherever it is killed. The counts only decide when there is one. That micro-batch has been
+planned: the source of change logs ends it where it was to end, that of Kafka may end it elsewhere.
 """
 
 from __future__ import annotations

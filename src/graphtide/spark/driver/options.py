@@ -93,8 +93,8 @@ class RunOptions:
     more than `max_rounds` times in turn. Of a DataFrame, `shards`, `idle` and `late` are those of
     `watch`; late rows of a log are rejected. `idle_seconds`, `layout` and `hubs` are those of
     `watch`; without `hubs`, those of the checkpoint. With "auto" (alone, or in a list of others) a
-    run over change logs finds hubs itself, and goes on with them (`driver.dividing`). `limits` are
-    those of the engines, and of what is read of a log.
+    run over change logs or topics finds hubs itself, and goes on with them (`driver.dividing`).
+    `limits` are those of the engines, and of what is read of a log.
     """
 
     changes: Location | DataFrame
@@ -177,13 +177,6 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
         raise GraphtideError(
             "idle_seconds is for a run that goes on, and this one ends with its input",
             hint="leave out idle_seconds, or run a stream with once=False (--follow)",
-        )
-    if options.finds_hubs and not isinstance(options.changes, Location):
-        raise GraphtideError(
-            'hubs="auto" is for runs over change logs: the stream begins again with the hubs, and '
-            "a DataFrame cannot be told where to go on",
-            hint="name the hubs: the log and the metric graphtide_hub_share of a run without them "
-            "say which; stop it, and `graphtide rescale CHECKPOINT --hub TERM` divides them",
         )
     if options.partitions < 1:
         raise GraphtideError(f"--partitions {options.partitions}: at least one partition is needed")

@@ -25,7 +25,7 @@ from graphtide.spark.driver.status import explaining
 from graphtide.spark.files import Location
 from graphtide.spark.job import JobSpec, partition_query
 from graphtide.spark.partition.hashing import partition_keys
-from graphtide.spark.partition.hubs import MAX_HUBS, Hubs, hub_counts
+from graphtide.spark.partition.hubs import MAX_HUBS, HubCounts, Hubs, hub_counts
 from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.restore import kept
@@ -70,6 +70,18 @@ def rescale(
         raise GraphtideError(f"partitions={partitions}: at least one partition is needed")
     named = None if hubs is None else hub_counts(hubs)
     where = Location.of(checkpoint, storage_settings(spark))
+    return _rescaled(spark, where, partitions, named, computed=True)
+
+
+def _rescaled(
+    spark: SparkSession,
+    where: Location,
+    partitions: int | None,
+    named: HubCounts | None,
+    *,
+    computed: bool,
+) -> Changed:
+    """Switch a checkpoint; `computed`: a micro-batch that was planned may have been, too."""
     found = known_checkpoint(where)
     wanted = replace(
         found,
@@ -81,7 +93,7 @@ def rescale(
             f"{where} has {found.partitions} partitions already, and no other hubs are given",
             hint="give another number of partitions (--partitions) or other hubs (--hub)",
         )
-    after = continued_from(spark, where, found)
+    after = continued_from(spark, where, found, computed=computed)
     replace(wanted, continued=after).write(where)
     names = tuple(term for term, _ in wanted.hubs or ())
     log.info("%s goes on with %d partitions, hubs: %s", where, wanted.partitions, names or "none")
@@ -91,10 +103,13 @@ def rescale(
 def add_hubs(
     spark: SparkSession, checkpoint: Location, found: Mapping[str, Mapping[str, int]]
 ) -> None:
-    """Let a checkpoint go on with more hubs, as many as there may be."""
+    """Let a checkpoint go on with more hubs, as many as there may be.
+
+    Its stream ended before the micro-batch was computed that comes next.
+    """
     known = {term: dict(counts) for term, counts in known_checkpoint(checkpoint).hubs or ()}
     hubs = dict(list({**known, **found}.items())[:MAX_HUBS])
-    rescale(spark, checkpoint, hubs=hubs)
+    _rescaled(spark, checkpoint, None, hub_counts(hubs), computed=False)
 
 
 def known_checkpoint(checkpoint: Location) -> opt.Fingerprint:
@@ -116,11 +131,17 @@ def known_checkpoint(checkpoint: Location) -> opt.Fingerprint:
 
 
 def continued_from(
-    spark: SparkSession, checkpoint: Location, found: opt.Fingerprint, *, reserved: int = 0
+    spark: SparkSession,
+    checkpoint: Location,
+    found: opt.Fingerprint,
+    *,
+    reserved: int = 0,
+    computed: bool = True,
 ) -> going_on.Continued:
     """Export the state of a checkpoint's stream; from where another one goes on.
 
-    `reserved` is how many micro-batches come before those of the new stream.
+    `reserved` is how many micro-batches come before those of the new stream. If one was planned and
+    may have been `computed`, it has to end where it was to end, because its output may be there.
     """
     before = found.continued
     stream = checkpoint / going_on.folder_of(going_on.BASE_STREAM, before)
@@ -139,7 +160,10 @@ def continued_from(
             "go on",
             hint="this works for runs over change logs and over topics of Kafka",
         )
-    if stopped.planned is not None and (reserved or topics):
+    planned = stopped.planned
+    if topics and not computed:
+        planned = None  # Kafka's source plans it anew
+    if planned is not None and (reserved or topics):
         raise incomplete(checkpoint)
     notes = going_on.noted_job(checkpoint)
     if notes is None:
@@ -167,7 +191,7 @@ def continued_from(
         first_batch=first + stopped.batch + 1 + reserved,
         reserved=reserved,
         offset=stopped.offset,
-        planned=stopped.planned,
+        planned=planned,
         job=notes,
     )
     copy_feedback(checkpoint, before, after, first + stopped.batch)

@@ -37,7 +37,7 @@ from graphtide.spark.driver.restore import continue_job
 from graphtide.spark.driver.sink import BatchWriter, OnBatch, OnDeltas, Sink
 from graphtide.spark.driver.status import BatchStatus, batch_status, explained, passes
 from graphtide.spark.files import Location
-from graphtide.spark.kafka.positions import check_start
+from graphtide.spark.kafka.positions import check_start, reads_topics
 from graphtide.spark.metrics import CacheCounts
 from graphtide.spark.output import OutputSpec
 from graphtide.spark.restore.kept import job_notes
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from graphtide.spark.partition.program import ProgramSpec
 
     Loads = Mapping[tuple[str, int], PartitionLoad]
+    MakeChanges = Callable[[], DataFrame]
 
 log = getLogger(__name__)
 
@@ -97,7 +98,7 @@ def run(
     spark: SparkSession,
     program: Program | Path,
     *,
-    changes: DataFrame | Path | str,
+    changes: DataFrame | MakeChanges | Path | str,
     out: Path | str,
     checkpoint: Path | str,
     partitions: int | None = None,
@@ -108,10 +109,11 @@ def run(
 ) -> SparkJob:
     """Run a program, or the program of a file, over changes; the deltas go to files in `out`.
 
-    `changes` is a DataFrame as `watch` takes it, or a directory of change logs. It, `out` and
-    `checkpoint` are paths or URIs (`graphtide.spark.files`). A stream has started when this
-    returns: iterate over `statuses()` to follow it to its end. A bounded DataFrame has been run.
-    `partitions` is by default what the checkpoint has, or the number of
+    `changes` is a directory of change logs, or a DataFrame as `watch` takes it; a function that
+    makes it is called again when the stream goes on with other offsets (`hubs="auto"` over topics).
+    `changes`, `out` and `checkpoint` are paths or URIs (`graphtide.spark.files`). A stream has
+    started when this returns: iterate over `statuses()` to follow it to its end. A bounded
+    DataFrame has been run. `partitions` is by default what the checkpoint has, or the number of
     shuffle partitions. `RunOptions` describes the other options. `on_deltas` is called with the
     deltas of every micro-batch that was written, `on_batch` with its number, deltas, rejected rows
     and firings; both again if the micro-batch is run again. CALL finds its functions in
@@ -124,9 +126,11 @@ def run(
     if partitions is None:
         shuffle = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
         partitions = known_partitions(written) or shuffle
-    source = Location.of(changes, storage) if isinstance(changes, str | Path) else changes
+    make = changes if callable(changes) else None
+    given = make() if make else changes
+    source = Location.of(given, storage) if isinstance(given, str | Path) else given
     options = RunOptions(source, Location.of(out, storage), written, partitions, **settings)
-    return start(spark, _parsed(program), options, on_deltas, functions, on_batch)
+    return start(spark, _parsed(program), options, on_deltas, functions, on_batch, make)
 
 
 def _parsed(program: object) -> Program:
@@ -148,18 +152,41 @@ def start(
     on_deltas: OnDeltas | None = None,
     functions: Functions | None = None,
     on_batch: OnBatch | None = None,
+    make: MakeChanges | None = None,
 ) -> SparkJob:
-    """As `run`, with all options in one object."""
-    begin = partial(_begin, spark, program, options, on_deltas, functions, on_batch)
+    """As `run`, with all options in one object; `make` makes their DataFrame again."""
     if not options.finds_hubs:
-        return begin()
+        return _begin(spark, program, options, on_deltas, functions, on_batch)
+    check_switches(options, make)
 
     def begin_stream() -> StreamJob:
-        job = begin()
-        assert isinstance(job, StreamJob)  # noqa: S101 - change logs, as options were checked
+        here = replace(options, changes=make()) if make else options
+        job = _begin(spark, program, here, on_deltas, functions, on_batch)
+        assert isinstance(job, StreamJob)  # noqa: S101 - as was checked
         return job
 
     return DividingJob(begin_stream, partial(add_hubs, spark, options.checkpoint))
+
+
+def check_switches(options: RunOptions, make: MakeChanges | None) -> None:
+    """Check that the stream of a run can go on as another one, from where it has read to."""
+    changes = options.changes
+    if isinstance(changes, Location):
+        return
+    if not changes.isStreaming or not reads_topics(changes):
+        raise GraphtideError(
+            'hubs="auto" is for runs over change logs and topics of Kafka: the stream begins again '
+            "with the hubs, and no other source can be told where to go on",
+            hint="name the hubs: the log and the metric graphtide_hub_share of a run without them "
+            "say which",
+        )
+    if make is None:
+        raise GraphtideError(
+            'hubs="auto": the stream begins again with the hubs, and a DataFrame cannot be made '
+            "again with other offsets",
+            hint="give the function that makes it: changes=lambda: kafka_changes(…, "
+            "checkpoint=CHECKPOINT)",
+        )
 
 
 def _begin(

@@ -219,7 +219,8 @@ class StreamEndedError(Exception):
 class BatchWriter:
     """Writes micro-batches, and remembers why it could not.
 
-    If it `is_last`, the next one is not computed: the stream ends, and `ended` says so.
+    If it `is_last`, the next one is not computed: the stream ends, and `ended` says so. One that
+    was begun before, and is run again, is not the next.
     """
 
     def __init__(
@@ -236,6 +237,7 @@ class BatchWriter:
         self.sink = sink
         self.failure: GraphtideError | None = None
         self.is_last = self.ended = False
+        self._begun = -1
         self.job = job
         self._max_quarantined = max_quarantined
         self._on_deltas = on_deltas
@@ -252,9 +254,10 @@ class BatchWriter:
 
     def write(self, output: DataFrame, number: int) -> None:
         """Write a micro-batch. It is computed even if it was written: the state depends on it."""
-        if self.is_last:
+        if self.is_last and number > self._begun:
             self.ended = True
             raise StreamEndedError
+        self._begun = number
         batch = self.first_batch + number
         table = output.toArrow()
         messages = msg.from_chunks(table["chunk"].to_pylist(), msg.MESSAGES)

@@ -32,6 +32,12 @@ def known_start(checkpoint: Location) -> str | None:
     return json.dumps(found.continued.offset)
 
 
+def reads_topics(changes: DataFrame) -> bool:
+    """Whether a stream is one of Kafka's records, and nothing else."""
+    sources = [node for node in plan_nodes(changes) if node.nodeName() == "StreamingRelationV2"]
+    return bool(sources) and all(node.sourceName() == "kafka" for node in sources)
+
+
 def starts_at(changes: DataFrame) -> Mapping[str, Any] | None:
     """The offsets with which a stream of Kafka's records starts; None if they are not said."""
     for node in plan_nodes(changes):
