@@ -126,9 +126,13 @@ def run(
     if partitions is None:
         shuffle = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
         partitions = known_partitions(written) or shuffle
-    make = changes if callable(changes) else None
-    given = make() if make else changes
-    source = Location.of(given, storage) if isinstance(given, str | Path) else given
+    make: MakeChanges | None = None
+    if isinstance(changes, str | Path):
+        source: Location | DataFrame = Location.of(changes, storage)
+    elif callable(changes):
+        make, source = changes, changes()
+    else:
+        source = changes
     options = RunOptions(source, Location.of(out, storage), written, partitions, **settings)
     return start(spark, _parsed(program), options, on_deltas, functions, on_batch, make)
 
