@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from graphtide.code_cache import code_folder
+from graphtide.indexing import CHECKED, lower_indexes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -55,8 +56,11 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
     import numba  # noqa: PLC0415 - the twins run where Numba is not installed
 
     PROGRESS.follow()
+    lower_indexes()
     config: Any = numba.config
     folder = code_folder(Path(getfile(function)), config.CACHE_DIR) if cache else None
+    if folder is not None and CHECKED:
+        folder /= "checked"
     # `_nrt` switches reference counting off; Numba's stubs do not know it.
     compiler: Any = numba.njit
     with _cache_in(config, folder):
