@@ -307,11 +307,10 @@ def _without_expressions(draft: Draft, actions: Tree[Token]) -> Tree[Token]:
     def changed(part: Token | Tree[Token]) -> Token | Tree[Token]:
         if isinstance(part, Tree):
             return Tree(part.data, [changed(each) for each in part.children])
-        if not isinstance(part, Token) or part.type != "GROUP":
-            return part
-        group, computed = fragments.computed_in(draft.source, part)
-        draft.binds += computed
-        return group
+        if part and part.type == "GROUP":
+            part, computed = fragments.computed_in(draft.source, part)
+            draft.binds += computed
+        return part
 
     return Tree(actions.data, [changed(part) for part in actions.children])
 
