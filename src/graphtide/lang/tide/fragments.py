@@ -172,6 +172,9 @@ class _ArgumentParser:
     def _argument(self) -> Var | Term:
         if self._tokens.token.kind == "var":
             return self._terms.variable()
+        if self._tokens.at("_"):
+            hint = "_ is for patterns; here, write a variable that nothing else uses"
+            self._tokens.fail("expected a variable or a term, found '_'", hint=hint)
         return self._terms.constant("a variable or a term")
 
     def stream(self) -> NamedNode:
