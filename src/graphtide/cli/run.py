@@ -326,7 +326,8 @@ def evolve(
         "without earlier events": done.begin_empty,
     }
     parts = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
-    print(f"{checkpoint}: {'; '.join(parts) or 'no query has changed'}", file=sys.stderr)
+    parts += [f"patterns and rules that end: {done.ended}"] if done.ended else []
+    print(f"{checkpoint}: {'; '.join(parts) or 'nothing has changed'}", file=sys.stderr)
     options = "".join(f" --disable {group}" for group in disable)
     print(
         f"graphtide run {program}{options} goes on with micro-batch {done.batch}", file=sys.stderr

@@ -16,7 +16,7 @@ from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.spark.job import JobSpec, pinned
-from graphtide.spark.restore.kept import check_kept, job_notes
+from graphtide.spark.restore.kept import check_kept, ended, job_notes
 from graphtide.spark.state import cache
 from graphtide.testing.partitions import PartitionRun, net_of
 
@@ -192,3 +192,15 @@ def test_groups_are_switched_off_and_on_as_in_process():
     expected = [(f.rule, f.time) for f in alone.firings()]
     assert sorted((rule, time) for rule, time, *_ in fired) == sorted(expected)
     assert [time for rule, time in expected if rule == "Pair"] == [7]
+
+
+def test_patterns_and_rules_that_end_are_counted():
+    notes = job_notes(PartitionRun.of(Program.parse(program(PAIR, NONE, SEQUENCE)), 2).job)
+
+    def left(*parts):
+        return ended(PartitionRun.of(Program.parse(program(*parts)), 3).job, notes)
+
+    assert left(PAIR, NONE, SEQUENCE) == left(TWICE, SEQUENCE, NONE, PAIR) == 0
+    assert left(NONE, SEQUENCE) == 1
+    assert left(PAIR.replace("[1,9]", "[1,8]"), NONE) == 2
+    assert left() == 3
