@@ -7,8 +7,9 @@
 
 One line per command, with its time and result; the exit code is 1 if one fails. `PLANS` says for
 each which options make it small, and which exit codes are right. A command without an end is
-interrupted after a while, as a user would do it. What needs a network or another machine is not
-run: the options of `graphtide` are parsed then, and `make` prints what it would do.
+interrupted after a while, as a user would do it; `curl` has a server. What needs a network or
+another machine is not run: the options of `graphtide` are parsed then, and `make` prints what it
+would do.
 
 The store and the checkpoint that commands of several pages use (`MADE_BY`) are made before the
 first of them, so that each page can be checked alone.
@@ -19,6 +20,7 @@ first of them, so that each page can be checked alone.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shlex
@@ -48,6 +50,8 @@ TESTED = {"docs/serve.md": "console"}
 TIMEOUT_S = 1800
 STOP_AFTER_S = 15.0
 INTERRUPTED = 130
+TIMED_OUT = 28
+"""Of curl: an endless answer was read for a while."""
 
 
 # ---- the commands of a page ----------------------------------------------------------------------
@@ -107,7 +111,7 @@ class Plan:
     """How commands that begin with `start` are run.
 
     `small` are options, or variables of make, that replace those printed, or are added. What is
-    `endless` is interrupted. With a `reason` it is not run.
+    `endless` is interrupted. With a `reason` it is not run. What `curl` asks is asked of a server.
     """
 
     start: str
@@ -128,7 +132,7 @@ PLANS = (
     Plan("make cluster-test", reason="needs a network namespace per host, and half an hour"),
     Plan("pip install", reason="downloads packages"),
     Plan("spark-submit", reason="needs a cluster; `make cluster-test` has one"),
-    Plan("curl", reason="needs a server and an id that it gave"),
+    Plan("curl", small="--max-time 10", codes=(0, TIMED_OUT)),
     Plan("graphtide run rail.tide --kafka", reason="needs a broker; tests/spark/kafka has one"),
     Plan("graphtide serve", endless=True),
     Plan("graphtide watch route.rq --data rail.ttl --changes today.rdfp --follow", endless=True),
@@ -311,6 +315,37 @@ def run_command(shown: Shown, plan: Plan, folder: Path, log: Path) -> str:
     return "" if stopped or code in plan.codes else f"exit code {code}"
 
 
+SERVER = "graphtide serve --demo"
+SUBSCRIBE = "curl -s localhost:8765/subscriptions -H 'Content-Type: application/json'"
+SUBSCRIBE += """ -d '{"name": "SwitchSet"}'"""
+"""The server and the first request of README.md."""
+
+
+def ask_server(shown: Shown, plan: Plan, folder: Path, log: Path) -> str:
+    """Run a command of `curl` beside a server, with the id that it gave; what went wrong."""
+    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    server = subprocess.Popen(  # noqa: S603 - commands of our own pages
+        shlex.split(SERVER),
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        text = shown.text
+        answer = log.with_suffix(".json")
+        asked = Shown(shown.page, shown.line, f"{SUBSCRIBE} --retry 60 --retry-connrefused")
+        if problem := run_command(asked, Plan("curl"), folder, answer):
+            return f"no answer of {SERVER}: {problem}"
+        if "…" in text:
+            text = text.replace("…", json.loads(answer.read_text(encoding="utf-8"))["id"])
+        problem = run_command(Shown(shown.page, shown.line, text), plan, folder, log)
+        return problem or ("" if log.stat().st_size else "no answer")
+    finally:
+        _stop(server)
+
+
 def _stop(process: subprocess.Popen[bytes]) -> int:
     """Interrupt a command as Ctrl-C does; one that does not listen is killed."""
     os.killpg(process.pid, signal.SIGINT)
@@ -348,7 +383,8 @@ def check(shown: Shown, folder: Path, log: Path) -> bool:
     before = [] if plan.reason else missing_for(shown.text, folder)
     for text in before:
         run_command(Shown(shown.page, shown.line, text), plan_for(text), folder, log)
-    problem = look_at(shown) if plan.reason else run_command(shown, plan, folder, log)
+    run = ask_server if shown.text.startswith("curl ") else run_command
+    problem = look_at(shown) if plan.reason else run(shown, plan, folder, log)
     result = "FAILED" if problem else "not run" if plan.reason else "ok"
     note = problem or plan.reason or plan.small
     print(
@@ -382,6 +418,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="graphtide-docs-") as name:
         folder = Path(name)
         make_folder(folder)
+        warm = Shown("", 0, "graphtide warm")  # else what is interrupted first compiles its loops
+        run_command(warm, plan_for(warm.text), folder, folder / "output.log")
         results = [check(each, folder, folder / "output.log") for each in shown]
     print(f"{sum(results)} of {len(results)} commands are right")
     return 0 if all(results) else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -91,6 +92,23 @@ def test_every_command_is_well_formed_also_when_it_is_made_small(shown):
 def test_what_is_not_run_is_looked_at(command, problem):
     found = script.look_at(script.Shown("page.md", 1, command))
     assert (problem in found) if problem else not found
+
+
+INLINE = re.compile(r"`((?:graphtide|make)\s[^`]+)`")
+BLOCKS = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+IN_TEXT = [
+    script.Shown(page.name, 0, " ".join(text.split()))
+    for page in script.PAGES
+    for text in INLINE.findall(BLOCKS.sub("", page.read_text(encoding="utf-8")))
+    if "…" not in text
+]
+
+
+@pytest.mark.parametrize("shown", sorted(set(IN_TEXT), key=str), ids=str)
+def test_commands_in_sentences_and_their_options_exist(shown):
+    """They may lack arguments: `graphtide run` is the name of a command."""
+    problem = script.look_at(shown)
+    assert not problem or "requires an argument" in problem
 
 
 @pytest.mark.parametrize(

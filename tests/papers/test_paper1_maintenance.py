@@ -280,6 +280,13 @@ def test_antijoin_node_negative_update_on_the_secondary_slot(antijoin):
     assert message(antijoin.step(NOTHING, keys(-1, 2))) == {ids((2, "c", 14)): 1}
 
 
+@both_kernels
+def test_antijoin_stores_a_count_per_key_and_not_the_partners(antijoin):
+    before = antijoin.sizes()
+    antijoin.step(NOTHING, keys(1, *[2] * 1000))
+    assert antijoin.sizes() == before == {"left": 2, "right": 1}
+
+
 def follows_without_exit(strategy):
     query = f"{FOLLOWS} FILTER NOT EXISTS {{ {EXIT} }}"
     return Railway(query, strategy, variables="?route ?follows ?switchPosition")

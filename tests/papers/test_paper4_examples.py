@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from patterns.patterns import both, detector, either, no, plus, run, star, then, times, used, within
+from patterns.patterns import (
+    automaton,
+    both,
+    detector,
+    either,
+    no,
+    plus,
+    run,
+    star,
+    then,
+    times,
+    used,
+    within,
+)
 
 FIGURE_5 = "a1 a1 a1 a2 a3 a2"
 
@@ -68,3 +81,20 @@ def test_figure_7(body, accepted, refused):
         assert len(run(detector(body), events)) == 1, events
     for events in refused:
         assert not run(detector(body), events), events
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda n: then(*(f"a{i % 2 + 1}" for i in range(n))),
+        lambda n: either(*(f"a{i % 2 + 1}" for i in range(n))),
+        lambda n: times("a1", n),
+        lambda n: within(then(*["a1", "a2"] * (n // 2)), 9),
+    ],
+)
+@pytest.mark.parametrize("events", [2, 10, 100])
+def test_the_automaton_grows_linearly_with_the_events(body, events):
+    """Section 6.5: a state after each event, beside the first, and one way to each."""
+    made = automaton(body(events))
+    assert len(made.positions) == events + 1
+    assert sum(map(len, made.transitions)) == events

@@ -5,6 +5,7 @@ The conditions are written once more in Python, for the brute-force evaluator.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import combinations, pairwise
 
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 import graphtide as gt
+from graphtide.errors import QueryError
+from graphtide.lang.tide.format import format_program
 from graphtide.patterns import general
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import make_detector
@@ -121,6 +124,43 @@ def test_conditions_between_events(text, stream, context, again):
     expected = [m for event in events for m in oracle.step(*event)] + oracle.advance(200)
     shown = [(tuple(map(str, m.values)), m.time, m.used) for m in expected]
     assert sorted(run(automaton, events, terms, again=again)) == sorted(shown)
+
+
+BARE = [
+    ("A(?k, _) -> B(?k, _) WHERE …", "?B.v > 2 * ?A.v"),
+    ("A(?k, _) -> B(?k, _){+} AS up WHERE … -> C(?k, _)", "?up.v > PREV(?up.v)"),
+    ("A(?k, _) AS a -> B(?k, _) WHERE … -> C(?k, _)", "(?B.v + 1) * 2 > -?a.v"),
+    ("A(?k, _) AS a -> NOT B(?k, _) AS b WHERE … WITHIN 5", "!(?b.v>?a.v)&&?b.v != 3"),
+    ("(A(?k, _) AS a WHERE … OR B(?k, _)) -> C(?k, _)", "?a.v NOT IN (1, 2)"),
+    ("ALL(A(?k, _) AS a WHERE …, B(?k, _)) CONTEXT STRICT PER ?k", "?a.v IN (?k)"),
+    ("(A(?k, _) AS a WHERE …){2} -> B(?k, _)", 'STR(?a.v) < "->"@en || COUNT(?a) > 1'),
+]
+
+
+@pytest.mark.parametrize(("text", "condition"), BARE)
+def test_brackets_around_a_condition_may_be_left_out(text, condition):
+    bare, bracketed = (text.replace("…", c) for c in (condition, f"({condition})"))
+    programs = [gt.Program.parse(f"{HEAD}PATTERN P(?k) AS {each}") for each in (bare, bracketed)]
+    assert programs[0].patterns == programs[1].patterns
+    assert format_program(f"PATTERN P(?k) AS {bare}") == format_program(
+        f"PATTERN P(?k) AS {bracketed}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("A(?k, _) WHERE ?A.v > -> B(?k, _)", 39, "expected an expression"),
+        ("A(?k, _) WHERE -> B(?k, _)", 33, "expected '(' or a condition"),
+        ("A(?k, _) WHERE ?A.w > 1 -> B(?k, _)", 27, "has no parameter w"),
+        ("A(?k, _) WHERE ?A.v > 1 WITHN 5 -> B(?k, _)", 42, "found 'WITHN'"),
+        ("A(?k, _) WHERE ?A.v > 1) -> B(?k, _)", 41, "found ')'"),
+    ],
+)
+def test_errors_of_conditions_without_brackets(text, column, message):
+    with pytest.raises(QueryError, match=re.escape(message)) as caught:
+        gt.Program.parse(f"{HEAD}PATTERN P(?k) AS {text}")
+    assert caught.value.column == column
 
 
 COMPUTED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import graphtide as gt
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, QueryError
 from graphtide.rules.explain import explain_rules
 
 IRI = "<http://example.org/{}>".format
@@ -184,3 +184,54 @@ def test_what_bind_refuses():
     assert errors(rule("(1 + 1 AS ?x)")) == ["?x has a value already"]
     assert errors(rule("(?x + 1)")) == ["invalid BIND"]
     assert errors("EVENT Bind(?x) AS { ?e :b ?x } RULE R ON Bind(?x) THEN CALL f(?x)") == []
+
+
+IN_TEMPLATES = """EVENT V(?x, ?v) AS {{ ?x :v ?v }}
+RULE R WHEN EVENT a = V(?x, ?v) EVENT b = V(?x, ?w) AFTER a {binds}
+THEN INSERT {{ ?x :rate {rate} }} ; EMIT :out {{ :e :c {d} }} ; CALL tell(?d, ?rate)"""
+
+
+def test_expressions_in_templates_are_binds():
+    """Values of BIND are computed by hand above; templates are read in the order of the actions."""
+
+    def rule(binds, rate="?rate", d="?d"):
+        text = HEAD + IN_TEMPLATES.format(binds=binds, rate=rate, d=d)
+        return gt.Program.parse(text).rules[0]
+
+    apart = rule("BIND (?w - ?v AS ?d) BIND (?d / (TIMEOF(b) - TIMEOF(a)) AS ?rate)")
+    divided = "?d / (TIMEOF(b) -\n TIMEOF(a))"
+    assert rule("BIND (?w - ?v AS ?d)", rate=f"({divided} AS ?rate)") == apart
+    within = rule("", rate="(?w - ?v AS ?d)", d=f"( {divided} as $rate )")
+    assert within.computed == apart.computed
+
+
+def test_values_in_templates():
+    graph = gt.LiveGraph()
+    graph.run(
+        gt.Program.parse(
+            HEAD
+            + """EVENT V(?x, ?v) AS { ?x :v ?v }
+            RULE R ON V(?x, ?v) THEN
+              INSERT { ?x :twice (?v * 2 AS ?w) , (?w + 1 AS ?more) ; :list (1 ?v "1 AS ?n") ;
+                       :text (CONCAT("(", STR(?v), " AS ?t)") AS ?t) ; :none (?v / 0 AS ?error) }"""
+        )
+    )
+    graph.publish([(IRI("x"), IRI("v"), 4)], time=1)
+    rows = graph.query(
+        "SELECT ?p ?o { <http://example.org/x> ?p ?o FILTER (!isBLANK(?o)) }"
+    ).to_pylist()
+    assert {(row["p"].rsplit("/", 1)[1][:-1], str(row["o"]).split("^")[0]) for row in rows} == {
+        ("twice", '"8"'), ("twice", '"9"'), ("text", '"(4 AS ?t)"'),
+    }  # fmt: skip
+    assert len(graph) == 3 + 1 + 3 * 2
+
+
+def test_what_templates_refuse():
+    rule = "RULE R ON A(?x) THEN INSERT {{ ?x :p\n {} }}".format
+    assert errors(rule("(?z + 1 AS ?y)")) == ["?z has no value in this rule"]
+    assert errors(rule("(1 + 1 AS ?x)")) == ["?x has a value already"]
+    assert errors(rule("(?x + AS ?y)")) == ["expected an expression, found ')'"]
+    with pytest.raises(QueryError) as caught:
+        gt.Program.parse(HEAD + rule("(?x * 2)"))
+    assert (caught.value.line, caught.value.column) == (HEAD.count("\n") + 2, 6)
+    assert caught.value.hint == "give a computed value a name: (?a + 1 AS ?b)"

@@ -54,6 +54,20 @@ def test_an_event_that_may_happen_is_no_reason_to_warn():
     )
 
 
+@pytest.mark.parametrize(
+    ("facts", "never"),
+    [
+        ("{ ?x :is ?y FILTER (1 > 2) }", True),
+        ("{ ?x :is ?y } FACT { VALUES ?y {} }", True),
+        ("{ ?x :is ?y FILTER (?y > 2) }", False),
+        ("{ ?x :is ?y OPTIONAL { ?y :is ?z FILTER (false) } }", False),
+    ],
+)
+def test_facts_that_no_graph_has(facts, never):
+    rule = f"RULE R WHEN FACT {facts} EVENT a = A(?x) THEN CALL tell(?x)"
+    assert warned(rule) == ["the rule R never fires: no graph has its facts"] * never
+
+
 def test_a_literal_is_never_a_subject():
     assert warned("RULE R ON A(5) THEN CALL tell()") == [
         'A with "5"^^<http://www.w3.org/2001/XMLSchema#integer> never happens'

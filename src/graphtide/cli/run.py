@@ -296,7 +296,14 @@ def rescale(
     return 0
 
 
-def evolve(checkpoint: Path, program: Path, /, *, master: opt.MasterOption = None) -> int:
+def evolve(
+    checkpoint: Path,
+    program: Path,
+    /,
+    *,
+    disable: tuple[str, ...] = (),
+    master: opt.MasterOption = None,
+) -> int:
     """Evolve a checkpoint.
 
     Parameters
@@ -305,8 +312,11 @@ def evolve(checkpoint: Path, program: Path, /, *, master: opt.MasterOption = Non
         The --checkpoint of a run that is stopped, as a path or a URI.
     program
         The new program: a .tide file, or a .rq file with one query.
+    disable
+        A group of rules (RULE name IN group) that does not run from now on, as in graphtide run
+        --disable. Repeat the option for several; a group that is not named runs.
     """
-    parsed = Program.read(program)
+    parsed = Program.read(program).without_groups(disable)
     with session_for(checkpoint, master) as spark:
         done = spark_api.evolve(spark, checkpoint, parsed)
     said = {
@@ -316,8 +326,12 @@ def evolve(checkpoint: Path, program: Path, /, *, master: opt.MasterOption = Non
         "without earlier events": done.begin_empty,
     }
     parts = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
-    print(f"{checkpoint}: {'; '.join(parts) or 'no query has changed'}", file=sys.stderr)
-    print(f"graphtide run {program} goes on with micro-batch {done.batch}", file=sys.stderr)
+    parts += [f"patterns and rules that end: {done.ended}"] if done.ended else []
+    print(f"{checkpoint}: {'; '.join(parts) or 'nothing has changed'}", file=sys.stderr)
+    options = "".join(f" --disable {group}" for group in disable)
+    print(
+        f"graphtide run {program}{options} goes on with micro-batch {done.batch}", file=sys.stderr
+    )
     return 0
 
 

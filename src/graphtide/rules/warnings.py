@@ -60,6 +60,7 @@ def _warnings_of(
     intervals = {pattern.name for pattern in program.patterns if pattern.interval}
     found = [w for event in events_in_use(program) for w in nevers.warnings(event)]
     for rule in program.rules:
+        found += _facts(rule)
         found += _arguments(rule)
         found += _times(rule, Compiler(tick_ms), max_event_duration, intervals)
     return tuple(sorted(dict.fromkeys(found), key=lambda each: each.line))
@@ -128,6 +129,13 @@ def _has_no_rows(node: alg.Node) -> bool:
             return any(isinstance(pattern.subject, Literal) for pattern in patterns)
         case _:
             return False
+
+
+def _facts(rule: tide.RuleDeclaration) -> Iterator[ProgramWarning]:
+    """Facts that no graph has."""
+    if rule.facts is not None and _has_no_rows(rule.facts.root):
+        message = f"the rule {rule.name} never fires: no graph has its facts"
+        yield ProgramWarning(rule.line, message, "mend FACT")
 
 
 def _arguments(rule: tide.RuleDeclaration) -> Iterator[ProgramWarning]:

@@ -414,7 +414,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--kind",
         choices=("queries", "schedules", "all"),
         default="all",
-        help="queries over change streams, programs with their input, or a tenth of these as well",
+        help="queries over change streams, schedules of programs, or both: one schedule in ten",
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="first seed; the same seed gives the same cases"

@@ -201,3 +201,28 @@ def test_times_of_events_in_tests_and_templates(tmp_path):
     assert there == {
         (iri("x"), iri(p), number(n)) for p, n in [("from", 1), ("to", 4), ("seen", 1)]
     }
+
+
+COMPUTED = """
+EVENT A(?x, ?v) AS { ?x :a ?v }
+EVENT B(?x, ?v) AS { ?x :b ?v }
+RULE R WHEN EVENT a = A(?x, ?v) BIND (?v * 2 AS ?w)
+THEN INSERT { ?x :half (?v / 2 AS ?half) ; :twice ?w } ;
+EMIT :out { ?x :b (?w + TIMEOF(a) AS ?sum) }
+RULE S ON B(?x, ?v) THEN INSERT { ?x :sum ?v }
+QUERY All AS SELECT ?s ?p ?o { ?s ?p ?o }
+"""
+
+
+def test_computed_values_in_templates(tmp_path):
+    number = '"{}"^^<http://www.w3.org/2001/XMLSchema#{}>'.format
+    rows = event(3, 0, (iri("x"), iri("a"), number(7, "integer")))
+    running, fired = with_actions(
+        PREFIX + COMPUTED, [rows, [watermark(9)]], 2, tmp_path, quiet=True
+    )
+    assert [f.rule.name for f in fired] == ["R", "S"]
+    assert {values for name, *_, values in running.deltas if name == "All"} == {
+        (iri("x"), iri("half"), number("3.5", "decimal")),
+        (iri("x"), iri("twice"), number(14, "integer")),
+        (iri("x"), iri("sum"), number(17, "integer")),
+    }

@@ -12,10 +12,11 @@ from spark.stages.splits import END, in_process, micro_batches
 from spark.stages.window_streams import windowed
 from support.sampling import quick_sample
 
+from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.spark.job import JobSpec, pinned
-from graphtide.spark.restore.kept import check_kept, job_notes
+from graphtide.spark.restore.kept import check_kept, ended, job_notes
 from graphtide.spark.state import cache
 from graphtide.testing.partitions import PartitionRun, net_of
 
@@ -159,3 +160,47 @@ def test_programs_with_and_without_rules():
     again = with_rules.run.continued(running.job)
     (row,) = again.batch([[change(10, 3, -1, "x", "p", "y"), watermark(12)]])
     assert (row.query, row.diff) == ("Q", -1)
+
+
+GROUPED = program(PAIR.replace("RULE Pair", "RULE Pair IN g"), NONE)
+STEPS = [
+    ("x", "a", False), ("x", "b", True), ("y", "a", True), ("y", "b", False), ("x", "a", False),
+    ("x", "b", False), ("z", "a", True), ("y", "a", False), ("z", "b", False), ("y", "b", True),
+]  # fmt: skip
+"""Name, kind of event, and whether the group is disabled when it comes."""
+
+
+def test_groups_are_switched_off_and_on_as_in_process():
+    graph = LiveGraph()
+    alone = graph.run(Program.parse(GROUPED), functions={"f": lambda *_: None})
+    running = ProgramRun(GROUPED, 2)
+    facts = [change(1, at, 1, name, "p", "f") for at, name in enumerate("xyz")]
+    with graph.transaction(time=1) as tx:
+        for *_, s, p, o, _, _ in facts:
+            tx.insert(s, p, o)
+    running.batch([[*facts, watermark(1)]])
+    fired = []
+    for at, (name, kind, disabled) in enumerate(STEPS, 2):
+        (alone.disable if disabled else alone.enable)("g")
+        alone.assert_event([(iri(name), iri(kind), iri("o"))], time=at)
+        now = Program.parse(GROUPED).without_groups(["g"] if disabled else [])
+        running.run = running.run.continued(PartitionRun.of(now, at % 3 + 1).job)
+        running.spec = running.run.job.program
+        running.batch([[*event(at, at, (iri(name), iri(kind), iri("o"))), watermark(at)]])
+        fired += running.firings
+        running.firings = []
+    expected = [(f.rule, f.time) for f in alone.firings()]
+    assert sorted((rule, time) for rule, time, *_ in fired) == sorted(expected)
+    assert [time for rule, time in expected if rule == "Pair"] == [7]
+
+
+def test_patterns_and_rules_that_end_are_counted():
+    notes = job_notes(PartitionRun.of(Program.parse(program(PAIR, NONE, SEQUENCE)), 2).job)
+
+    def left(*parts):
+        return ended(PartitionRun.of(Program.parse(program(*parts)), 3).job, notes)
+
+    assert left(PAIR, NONE, SEQUENCE) == left(TWICE, SEQUENCE, NONE, PAIR) == 0
+    assert left(NONE, SEQUENCE) == 1
+    assert left(PAIR.replace("[1,9]", "[1,8]"), NONE) == 2
+    assert left() == 3

@@ -95,6 +95,10 @@ PATTERNS = {
     "a condition": "(?x) AS (A(?x, _) -> B(?x, _){1,2} AS b WHERE (?b.y != ?A.y) -> C(?x)) "
     "WITHIN 20s",
     "a greedy loop": "(?x) AS A(?x, _){+} GREEDY -> NOT A(?x, _) WITHIN 3s",
+    "one that may be missing": "(?x) AS (A(?x, _) -> C(?x)? -> B(?x, _)) WITHIN 9s",
+    "two to three, greedy": "(?x) AS (A(?x, _){2,3} GREEDY -> B(?x, _)) WITHIN 20s",
+    "rising": "(?x) AS (A(?x, _) -> B(?x, _){2,} AS b WHERE STR(?b.y) > STR(PREV(?b.y)) "
+    "-> A(?x, _)) WITHIN 30s CONTEXT UNRESTRICTED NO SKIP",
     "composite absence": "(?x) AS A(?x, _) -> NOT (B(?x, _) -> C(?x)) -> A(?x, :u2)",
 }  # fmt: skip
 

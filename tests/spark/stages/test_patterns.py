@@ -129,9 +129,10 @@ def test_a_retraction_that_a_pattern_may_see_is_rejected(pattern, allowed):
 
 
 SESSIONS = """
-PATTERN P0(?x, COUNT(?a) AS ?n, COLLECT(?a.y) AS ?all) AS
+PATTERN P0(?x, COUNT(?a) AS ?n, COLLECT(?a.y) AS ?all, FIRST(?a.y) AS ?first, LAST(?a.y) AS ?last,
+  TIMEOF(a) - STARTOF(a) AS ?long) AS
   A(?x, _){+} GREEDY AS a -> NOT A(?x, _) WITHIN 3s CONTEXT CHRONICLE PER ?x
-RULE R0 ON P0(?x, ?n, ?all) THEN CALL f(?n)
+RULE R0 ON P0 THEN CALL f(?n)
 """
 
 

@@ -255,7 +255,8 @@ class _Writer:
 
     def _suffixed(self, text: PatternText, suffixes: list[Tree[Token]]) -> PatternText:
         for suffix in suffixes:
-            token = str(suffix.children[-1])
+            last = suffix.children[-1]
+            token = str(last)
             match str(suffix.data):
                 case "times":
                     count, *greedy = (t for t in suffix.children if isinstance(t, Token))
@@ -264,7 +265,8 @@ class _Writer:
                 case "named":
                     text = text.suffixed(f" AS {token}")
                 case "where":
-                    text = text.suffixed(f" WHERE {token}")
+                    bare = isinstance(last, Token) and last.type == "CONDITION"
+                    text = text.suffixed(f" WHERE ({token})" if bare else f" WHERE {token}")
                 case word:
                     name = "WITHIN" if word == "within" else "HOLDS FOR"
                     text = text.suffixed(f" {name} {' '.join(token.split())}")

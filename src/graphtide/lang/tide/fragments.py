@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -10,8 +11,10 @@ from graphtide.algebra.expressions import Call, Exists, Expression, Var
 from graphtide.algebra.nodes import Bgp, DefaultGraph, Filter, Project, SelectQuery, TriplePattern
 from graphtide.algebra.triple_terms import is_ground
 from graphtide.algebra.updates import Modify
+from graphtide.errors import QueryError
 from graphtide.lang.durations import WrittenDuration, parse_duration
 from graphtide.lang.sparql.parse import parse_query, parse_update
+from graphtide.lang.sparql.scanner import Scanner
 from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.lexer import RELATIONS
 from graphtide.lang.tide.references import references_in, with_event_variables, with_time_variables
@@ -90,6 +93,46 @@ def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern,
 _update = lru_cache(maxsize=1024)(parse_update)
 
 
+def computed_in(source: Source, group: Token) -> tuple[Token, list[Token]]:
+    """A template in which each `(expression AS ?v)` is the variable, and these as BIND has them.
+
+    What is left has the same length and lines, so that errors have the right place.
+    """
+    opened: list[int] = []
+    found: list[Token] = []
+    text = str(group)
+    try:
+        scanner = Scanner(text)
+        while scanner.token.kind != "end":
+            token = scanner.advance()
+            if token.kind == "sign" and token.text == "(":
+                opened.append(token.start)
+            elif token.kind == "sign" and token.text == ")" and opened:
+                start = opened.pop()
+                named = _NAMED.search(text, start, token.start)
+                if named is None:
+                    continue
+                written = text[start : token.end]
+                rest = _VISIBLE.sub(" ", written[len(named[1]) :])
+                text = f"{text[:start]}{named[1]}{rest}{text[token.end :]}"
+                found.append(_part(source, group, start, written))
+    except QueryError:  # the parser of the template says what is wrong
+        return group, []
+    return group.update(value=text), found
+
+
+_NAMED: Final = re.compile(r"\sAS\s+([?$]\w+)\s*\Z", re.IGNORECASE)
+_VISIBLE: Final = re.compile(r"[^\n]")
+
+
+def _part(source: Source, whole: Token, start: int, text: str) -> Token:
+    """A part of a fragment as a token of its own."""
+    part = whole.update(type="EXPRESSION", value=text)
+    part.start_pos = (whole.start_pos or 0) + start
+    part.line, part.column = source.place(part.start_pos)
+    return part
+
+
 class _ArgumentParser:
     """Parses `(?a, :b, 1)`, or one IRI."""
 
@@ -129,6 +172,9 @@ class _ArgumentParser:
     def _argument(self) -> Var | Term:
         if self._tokens.token.kind == "var":
             return self._terms.variable()
+        if self._tokens.at("_"):
+            hint = "_ is for patterns; here, write a variable that nothing else uses"
+            self._tokens.fail("expected a variable or a term, found '_'", hint=hint)
         return self._terms.constant("a variable or a term")
 
     def stream(self) -> NamedNode:
@@ -187,7 +233,10 @@ def filter_of(
 
 
 def expression_of(source: Source, token: Token) -> Expression | None:
-    """An expression in brackets over the events of a pattern."""
+    """An expression over the events of a pattern, in brackets unless it is a CONDITION."""
+    if token.type == "CONDITION":
+        token = token.update(type="EXPRESSION", value=f"({token})")
+        token.column = (token.column or 1) - 1  # so that errors have the right place
     return _filter_of(source, with_event_variables(token), "write a query, and an event of it")
 
 

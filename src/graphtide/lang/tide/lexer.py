@@ -67,6 +67,9 @@ _KEYWORDS: Final = frozenset((*TOP_LEVEL, *ALL_WORDS, *RELATIONS))
 _BEFORE_EVENTS: Final = ("PATTERN", "AS", "ARROW", "OR", "AND", "NOT", "OPEN", "COMMA")
 """What the name of an event may follow in a pattern."""
 
+_VALUES: Final = ("var", "number", "string", "language", "iri", "name")
+"""Kinds of SPARQL's tokens with which a value may end."""
+
 _OPENING, _CLOSING = ("{", "(", "["), ("}", ")", "]")
 _SIGNS: Final = {"=": "EQUALS", ";": "SEMICOLON", "(": "OPEN", ")": "CLOSE", ",": "COMMA"}
 _KINDS: Final = {"var": "VAR", "number": "NUMBER", "iri": "IRI", "name": "IRI", "string": "STRING"}
@@ -273,14 +276,39 @@ class _Cutter:
             self._piece("COUNT")
         elif self._tokens.at("?"):
             self._add("COUNT")
-        elif self._tokens.at("(") and self._previous == "WHERE":
-            self._piece("EXPRESSION")
+        elif self._previous == "WHERE":
+            return self._condition()
         elif self._tokens.text.startswith("->", start):
             self._put("ARROW", "->", start)
             self._tokens.skip_to(start + 2)
         else:
             return False
         return True
+
+    def _condition(self) -> bool:
+        """Tokenize the expression after WHERE, in brackets or not; False if there is none.
+
+        It ends at `->`, at `,`, at a bracket that it has not opened, and where a keyword or `{`
+        follows a value: in SPARQL nothing of that can follow, except IN and NOT IN.
+        """
+        start = end = self._tokens.token.start
+        alone, value = self._tokens.at("("), False
+        while self._tokens.token.kind != "end" and not self._ends_condition(value=value):
+            alone &= not value
+            word = self._tokens.token.kind == "word" and not self._tokens.at("IN", "NOT")
+            value = word or self._tokens.at("(") or self._tokens.token.kind in _VALUES
+            end = (self._bracket() if self._tokens.at("(") else self._tokens.advance()).end
+        if end > start:
+            kind = "EXPRESSION" if alone else "CONDITION"
+            self._put(kind, self._tokens.text[start:end], start)
+        return end > start
+
+    def _ends_condition(self, *, value: bool) -> bool:
+        token = self._tokens.token
+        if token.kind == "word" and not self._tokens.at("IN", "NOT"):
+            return value or self._declares()
+        arrow = self._tokens.text.startswith("->", token.start)
+        return arrow or self._tokens.at(")", ",", "?", "{", "}")
 
     def _word(self, token: SparqlToken) -> None:
         word = token.text.upper()
@@ -308,7 +336,13 @@ class _Cutter:
 
     def _piece(self, kind: str) -> None:
         """A bracket with its content as one token."""
-        first = last = self._tokens.token
+        start = self._tokens.token.start
+        last = self._bracket()
+        self._put(kind, self._tokens.text[start : last.end], start)
+
+    def _bracket(self) -> SparqlToken:
+        """Step over a bracket with its content; returns its last token."""
+        first = self._tokens.token
         depth = 0
         while True:
             if self._tokens.token.kind == "end":
@@ -317,8 +351,7 @@ class _Cutter:
             depth += self._tokens.at(*_OPENING) - self._tokens.at(*_CLOSING)
             last = self._tokens.advance()
             if depth == 0:
-                break
-        self._put(kind, self._tokens.text[first.start : last.end], first.start)
+                return last
 
     def _add(self, kind: str) -> None:
         self._put(kind, self._tokens.token.text, self._tokens.token.start)

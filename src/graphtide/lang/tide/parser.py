@@ -33,6 +33,7 @@ _EXPECTED: Final = {
     "GROUP": "'{'",
     "ARGUMENTS": "'('",
     "EXPRESSION": "'('",
+    "CONDITION": "a condition",
     "OPEN": "'('",
     "CLOSE": "')'",
     "BOUNDS": "'['",

@@ -65,7 +65,11 @@ def _change(
     source: Source, tree: Tree[Token], word: str, bound: set[Var] | None, what: str
 ) -> tide.Insert | tide.Delete | tide.Emit | None:
     group = tokens_of(tree, "GROUP")[0]
+    before = len(source.errors)
     template = fragments.template_of(source, group, word)
+    for error in source.errors[before:]:
+        if what == "rule" and _OPERATOR.match(error.message):
+            error.hint = "give a computed value a name: (?a + 1 AS ?b)"
     name = token_of(tree, "IRI")
     stream = fragments.stream_of(source, name) if name is not None else None
     if template is None or not _all_bound(source, group, _variables(template), bound, what):
@@ -73,6 +77,9 @@ def _change(
     if word == "EMIT":
         return None if stream is None else tide.Emit(stream, template)
     return tide.Insert(template) if word == "INSERT" else tide.Delete(template)
+
+
+_OPERATOR: Final = re.compile(r"expected a term or variable, found '[-+*/=<>!&|]")
 
 
 def _variables(template: tuple[TriplePattern, ...]) -> list[Var]:
@@ -264,6 +271,7 @@ def read_rule(
     assert isinstance(actions, Tree)  # noqa: S101 - the grammar says so
     draft = Draft(source, names)
     _read_conditions(draft, tree)
+    actions = _without_expressions(draft, actions)
     if draft.sound and not draft.events and draft.groups:
         _read_facts_alone(draft, name)
     if draft.sound and all(use.negated for use in draft.events):
@@ -291,6 +299,20 @@ def read_rule(
         str(name), tuple(draft.events), facts, tests, done, int(number or 0), line, computed,
         "".join(groups),
     )  # fmt: skip
+
+
+def _without_expressions(draft: Draft, actions: Tree[Token]) -> Tree[Token]:
+    """The actions with variables for the expressions in their templates, which become BINDs."""
+
+    def changed(part: Token | Tree[Token]) -> Token | Tree[Token]:
+        if isinstance(part, Tree):
+            return Tree(part.data, [changed(each) for each in part.children])
+        if part and part.type == "GROUP":
+            part, computed = fragments.computed_in(draft.source, part)
+            draft.binds += computed
+        return part
+
+    return Tree(actions.data, [changed(part) for part in actions.children])
 
 
 _BIND: Final = re.compile(r"\((.*\S)\s+AS\s+[?$](\w+)\s*\)", re.IGNORECASE | re.DOTALL)

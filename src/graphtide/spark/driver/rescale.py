@@ -270,13 +270,17 @@ def copy_feedback(
 
 @dataclass(frozen=True, slots=True)
 class Evolved:
-    """What has changed: names of queries, and of patterns and rules that begin empty."""
+    """What has changed: names of queries, and of patterns and rules that begin empty.
+
+    `ended` is the number of patterns and rules that do not go on; checkpoints do not have names.
+    """
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
     begin_empty: tuple[str, ...]
     batch: int
+    ended: int = 0
 
 
 def evolve(spark: SparkSession, checkpoint: Path | str, program: Program | Path) -> Evolved:
@@ -313,6 +317,7 @@ def evolve(spark: SparkSession, checkpoint: Path | str, program: Program | Path)
         tuple(name for name in old if name not in new.texts),
         _begin_empty(job, notes),
         after.first_batch,
+        kept.ended(job, notes),
     )
 
 

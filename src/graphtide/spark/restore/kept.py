@@ -67,6 +67,12 @@ def program_notes(spec: ProgramSpec) -> dict[str, Any]:
     }
 
 
+def ended(job: JobSpec, notes: Notes) -> int:
+    """How many patterns and rules of an earlier job are not in a later one, or not as they were."""
+    new = {} if job.program is None else program_notes(job.program)
+    return sum(len({*notes.get(each, ())} - {*new.get(each, ())}) for each in ("patterns", "rules"))
+
+
 def _type_text(type_: EventType, spec: ProgramSpec) -> str:
     """All that events of a type depend on."""
     source = spec.changes.get(type_)
