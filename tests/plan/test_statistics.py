@@ -156,7 +156,10 @@ def test_statistics_are_those_of_the_quads_that_are_there(changes):
         found = statistics.predicates[predicate]
         subjects, objects = Counter(s for s, _ in own), Counter(o for _, o in own)
         # A column of so few values has all those as hubs that have at least four quads.
-        hubs = [{t: n for t, n in each.items() if n >= LEAST_HUB} for each in (subjects, objects)]
+        hubs = [
+            {statistics.name(t): n for t, n in each.items() if n >= LEAST_HUB}
+            for each in (subjects, objects)
+        ]
         assert found == PredicateStats(len(own), len(subjects), len(objects), *hubs)
         assert found.functional == (len({s for s, _ in own}) == len(own))
         assert found.inverse_functional == (len({o for _, o in own}) == len(own))

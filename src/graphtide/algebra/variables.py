@@ -11,6 +11,8 @@ from graphtide.algebra.traverse import walk
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graphtide.rdf.terms import Term
+
 Schema = tuple[Var, ...]
 
 PARTS_OF_TRIPLES: Final = ("SUBJECT OF", "PREDICATE OF", "OBJECT OF")
@@ -103,3 +105,19 @@ def mentioned(part: alg.Node | Expression) -> frozenset[Var]:
 def merge(*schemas: Schema) -> Schema:
     """Columns of several schemas side by side, each variable once."""
     return tuple(dict.fromkeys(v for each in schemas for v in each))
+
+
+def predicates_of(node: alg.Node) -> set[Var | Term]:
+    """The predicates of all triple patterns of a query; of a path or a graph, a variable.
+
+    >>> p = alg.TriplePattern(Var("s"), Var("p"), Var("o"))
+    >>> predicates_of(alg.Bgp((p,)))
+    {Var(name='p')}
+    """
+    found: set[Var | Term] = set()
+    for part in walk(node):
+        if isinstance(part, alg.TriplePattern):
+            found.add(part.predicate)
+        elif isinstance(part, alg.Path | alg.GraphNames):
+            found.add(Var("any"))
+    return found

@@ -33,7 +33,7 @@ from graphtide.plan.estimate import RDF_TYPE, PredicateStats, Statistics
 from graphtide.plan.samples import StoredSample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Hashable, Iterator
 
     from graphtide.algebra.nodes import Slice
     from graphtide.algebra.variables import Schema
@@ -217,8 +217,10 @@ class FreshSelect(FreshExpression):
 PREDICATE, OBJECT = 1, 2
 
 
-def measure(quads: Ints, terms: TermDictionary) -> Statistics:
-    """Statistics of quads given as rows of ids.
+def measure(
+    quads: Ints, terms: TermDictionary, predicates: Collection[Term] | None = None
+) -> Statistics:
+    """Statistics of quads given as rows of ids, of all predicates or of some.
 
     >>> from graphtide.rdf.dictionary import TermDictionary
     >>> terms = TermDictionary()
@@ -229,11 +231,14 @@ def measure(quads: Ints, terms: TermDictionary) -> Statistics:
     """
     if not len(quads):
         return Statistics()
-    counts, subjects, objects, *others = count_values(quads)
-    subject_hubs, object_hubs = (_hubs(rows, terms) for rows in others[:2])
+    wanted = None if predicates is None else [terms.lookup(each) for each in predicates]
+    counts, subjects, objects, *others = count_values(quads, wanted)
+    subject_hubs, object_hubs = map(_hubs, others[:2])
     subject_samples, object_samples = map(_samples, others[2:], (subjects, objects))
-    typed = quads[quads[:, PREDICATE] == terms.lookup(RDF_TYPE)][:, [0, OBJECT, PREDICATE]]
-    sizes, instances, _, _, _, some, _ = count_values(typed)
+    classified = predicates is None or RDF_TYPE in predicates
+    typed = np.flatnonzero(quads[:, PREDICATE] == terms.lookup(RDF_TYPE)) if classified else []
+    classes = np.stack([quads[:, column].take(typed) for column in (0, OBJECT, PREDICATE)], 1)
+    sizes, instances, _, _, _, some, _ = count_values(classes)
     return Statistics(
         len(quads),
         {
@@ -248,27 +253,30 @@ def measure(quads: Ints, terms: TermDictionary) -> Statistics:
             )
             for p in np.flatnonzero(counts).tolist()
         },
-        {terms.decode(c): int(sizes[c]) for c in np.flatnonzero(sizes).tolist()},
-        instances={terms.decode(c): each for c, each in _samples(some, instances).items()},
+        {c: int(sizes[c]) for c in np.flatnonzero(sizes).tolist()},
+        instances={**_samples(some, instances)},
+        name=terms.lookup,
     )
 
 
 def _samples(rows: Ints, distinct: Longs) -> dict[int, StoredSample]:
-    """The values that were sampled for each predicate."""
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    found, begins = np.unique(rows[:, 0], return_index=True)
-    parts = np.split(rows[:, 1].copy(), begins[1:])
-    return {
-        p: StoredSample(ids, int(distinct[p]))
-        for p, ids in zip(found.tolist(), parts, strict=False)
-    }
+    """The values that were sampled for each predicate: they are in the order of predicates."""
+    owners, ids = rows[:, 0], np.ascontiguousarray(rows[:, 1])
+    ends = [*np.flatnonzero(owners[1:] != owners[:-1]).tolist(), len(rows) - 1] if len(rows) else []
+    found: dict[int, StoredSample] = {}
+    begin = 0
+    for end in ends:
+        owner = int(owners[end])
+        found[owner] = StoredSample(ids[begin : end + 1], int(distinct[owner]))
+        begin = end + 1
+    return found
 
 
-def _hubs(rows: Ints, terms: TermDictionary) -> dict[int, dict[Term, int]]:
+def _hubs(rows: Ints) -> dict[int, dict[Hashable, int]]:
     """The most frequent values of each predicate, with their numbers of quads."""
     rows = rows[np.lexsort((-rows[:, 2], rows[:, 0]))]
     rank = np.arange(len(rows)) - np.searchsorted(rows[:, 0], rows[:, 0])
-    found: dict[int, dict[Term, int]] = {}
+    found: dict[int, dict[Hashable, int]] = {}
     for predicate, value, degree in rows[rank < MAX_HUBS].tolist():
-        found.setdefault(predicate, {})[terms.decode(value)] = degree
+        found.setdefault(predicate, {})[value] = degree
     return found

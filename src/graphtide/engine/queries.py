@@ -12,8 +12,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra.clock import reads_clock
+from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import SelectQuery, Slice
-from graphtide.algebra.variables import schema
+from graphtide.algebra.variables import predicates_of, schema
 from graphtide.engine.dataflow.due_rows import Now
 from graphtide.engine.dataflow.network import SMALL, Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
@@ -28,7 +29,7 @@ from graphtide.plan.explain import NodeFacts
 from graphtide.plan.physical import QueryPlan, Search, predicates, searches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from graphtide.engine.dataflow.network import Node
     from graphtide.engine.results import Delta, TransactionTimes
@@ -110,6 +111,7 @@ class RunningPlans:
         self._leaves: dict[int, int] = {}
         self._statistics = Statistics()
         self._measured_at = 0
+        self._measured: frozenset[Term] | None = None  # the predicates, if not all
         self.rates = ChangeRates()
 
     def attach(self, plan: QueryPlan) -> tuple[NodeIds, Ints]:
@@ -179,7 +181,7 @@ class RunningPlans:
 
     def facts(self, plan: QueryPlan, node_ids: NodeIds, answer: int, *, actual: bool) -> NodeFacts:
         """What explain shows of a plan at work; counting actual rows costs as much as an answer."""
-        statistics = self.statistics()
+        statistics = self.statistics(of=predicates(plan.root))
         expect = Estimator(statistics)
         expected = {node: expect(node).rows for node in node_ids} if statistics.known else None
         known = actual and self._store.stores
@@ -189,18 +191,27 @@ class RunningPlans:
     def _rows_of(self, node: Search) -> Ints:
         return self._store.evaluate(self.programs.number(to_program(node, self.terms)))
 
-    def statistics(self, *, fresh: bool = False, exact: bool = False) -> Statistics:
+    def statistics(
+        self, *, fresh: bool = False, exact: bool = False, of: Collection[Term | Var] = ()
+    ) -> Statistics:
         """Statistics of the data for the planner: at most a fifth of the quads has changed since.
 
-        If `fresh`, a hundredth; if `exact`, none.
+        If `fresh`, a hundredth; if `exact`, none. `of` are the predicates in question: on a large
+        graph, to measure them all takes longer than most queries. Once others are asked for, all
+        are measured.
         """
         if not self._store.stores:
             return self._statistics
         since = self._store.changed - self._measured_at
         allowed = 0 if exact else len(self._store) // (FRESH if fresh else STALE)
-        if since > allowed or since < 0:
-            known = measure(self._store.quads(), self.terms)
-            self._statistics = replace(known, rates=self.rates.of(known.predicates, self.terms))
+        stale = since > allowed or since < 0
+        known = self._measured
+        if stale or (known is not None and (exact or not known.issuperset(of))):
+            wanted = frozenset(each for each in of if not isinstance(each, Var))
+            few = stale and not exact and 0 < len(wanted) == len(of)
+            self._measured = wanted if few else None
+            found = measure(self._store.quads(), self.terms, self._measured)
+            self._statistics = replace(found, rates=self.rates.of(found.predicates, self.terms))
             self._measured_at = self._store.changed
         return self._statistics
 
@@ -323,7 +334,7 @@ class QueryRegistry:
     ) -> QueryPlan:
         """A plan for a query, by current statistics; for one that ends soon, they need not be."""
         load_services(self.services, select)
-        known = self.plans.statistics(fresh=fresh)
+        known = self.plans.statistics(fresh=fresh, of=predicates_of(select.root))
         return choose_plan(
             select, known, strategy=strategy, pinned=pinned, union=self.union, once=not fresh
         )
@@ -370,8 +381,8 @@ class QueryRegistry:
         select, strategy, pinned = query.asked
         if pinned is not None:
             return False
-        self._planned[query.name] = self.plans.statistics(fresh=True)
         chosen = self.plan(select, strategy)
+        self._planned[query.name] = self.plans.statistics()
         if chosen == query.plan:
             return False
         log.info(

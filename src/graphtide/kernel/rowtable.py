@@ -352,6 +352,8 @@ class RowTable:
         """The live rows' values and multiplicities, in storage order."""
         t = self.arrays
         rows = t.rows[: int(t.meta[HIGH]), : self.width + 1]
+        if t.meta[LIVE] == t.meta[HIGH]:  # a copy takes a fraction of the time
+            return rows.copy()
         return rows[rows[:, self.width] != 0]
 
     def held_ids(self, first: int = 0) -> Iterator[Ints]:

@@ -14,6 +14,8 @@ import numpy as np
 from graphtide.jit import compiled, inlined
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphtide.kernel.batch import Int, Ints, Longs
 
 Kinds = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
@@ -233,13 +235,17 @@ def is_sampled(value: Int, level: Int) -> bool:
 
 
 @compiled
-def sort_by_predicate(quads: Ints, ends: Longs, subjects: Ints, objects: Ints) -> None:
-    """Write subjects and objects in the order of predicates (a counting sort).
+def sort_by_predicate(
+    quads: Ints, counts: Longs, ends: Longs, subjects: Ints, objects: Ints
+) -> None:
+    """Write subjects and objects in the order of predicates (a counting sort), if these count.
 
     `ends` has the end of each predicate's group, and afterwards its beginning.
     """
     for row in range(len(quads)):
         predicate = quads[row, PREDICATE]
+        if counts[predicate] == 0:
+            continue
         ends[predicate] -= 1
         subjects[ends[predicate]] = quads[row, SUBJECT]
         objects[ends[predicate]] = quads[row, OBJECT]
@@ -285,25 +291,40 @@ def count_degrees(
 ValueCounts = tuple["Longs", "Longs", "Longs", "Ints", "Ints", "Ints", "Ints"]
 
 
-def count_values(quads: Ints) -> ValueCounts:
+def quad_counts(quads: Ints, wanted: Sequence[int] | None) -> Longs:
+    """The number of quads of each predicate that is wanted, by default of all."""
+    counts = np.bincount(quads[:, PREDICATE]).astype(np.int64)
+    if wanted is None:
+        return counts
+    known = [each for each in wanted if each < len(counts)]
+    some = np.zeros_like(counts)
+    some[known] = counts[known]
+    return some
+
+
+def count_values(quads: Ints, wanted: Sequence[int] | None = None) -> ValueCounts:
     """Per predicate: the numbers of quads, distinct subjects and objects; hubs and samples of both.
+
+    If only some predicates are wanted, the others count as if they had no quads.
 
     >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
     >>> [counts.tolist()[8:] for counts in count_values(quads)[:5]]
     [[1, 2], [1, 1], [1, 2], [], []]
     >>> [rows.tolist() for rows in count_values(quads)[5:]]
     [[[8, 4], [9, 1]], [[8, 4], [9, 3], [9, 2]]]
+    >>> [counts.tolist()[8:] for counts in count_values(quads, [9, 77])[:3]]
+    [[0, 2], [0, 1], [0, 2]]
     """
-    counts = np.bincount(quads[:, PREDICATE]).astype(np.int64)
+    counts = quad_counts(quads, wanted)
     begins = np.cumsum(counts)
-    columns = np.empty((2, len(quads)), np.int32)
-    sort_by_predicate(quads, begins, columns[0], columns[1])
+    columns = np.empty((2, int(counts.sum())), np.int32)
+    sort_by_predicate(quads, counts, begins, columns[0], columns[1])
     distinct, hubs, samples = [], [], []
     for values in columns:
         degrees = np.zeros(int(values.max(initial=0)) + 1, np.int32)
         distinct.append(np.zeros_like(counts))
-        frequent = np.empty((len(quads) // LEAST_HUB, 3), np.int32)
-        some = np.empty((len(quads), 2), np.int32)
+        frequent = np.empty((len(values) // LEAST_HUB, 3), np.int32)
+        some = np.empty((len(values), 2), np.int32)
         ends = count_degrees(values, begins, counts, degrees, distinct[-1], frequent, some)
         hubs.append(frequent[: ends[0]].copy())
         samples.append(some[: ends[1]].copy())

@@ -25,7 +25,7 @@ from graphtide.algebra.traverse import walk
 from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan, build_prepared, prepared
-from graphtide.plan.cost import PlanCost, plan_cost
+from graphtide.plan.cost import PlanCost, has_choice, least_cost, most_inputs, plan_cost
 from graphtide.plan.decomposition import decompose, is_loosely_connected
 from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
@@ -44,6 +44,11 @@ LONG_PRODUCT = 3
 
 RISK = 2
 """Factor by which a reduction must be better: one row with very many candidates makes it slow."""
+
+
+GOOD_ENOUGH, SEVERAL = 1.5, 4
+"""How many times the least cost of a network a search of several inputs may have to be taken
+without a comparison: that would take longer than to evaluate the query on a small graph."""
 
 
 def choose_plan(
@@ -109,7 +114,16 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
             return decomposed
     if not choices.statistics.known:
         return build_prepared(query, choices)
-    return min(_candidates(query, choices), key=_rank).plan
+    first = build_prepared(query, choices)
+    if not has_choice(first.root):
+        return first
+    candidates = _candidates(query, choices, first)
+    searched = next(candidates)
+    inputs = most_inputs(first.root)
+    enough = GOOD_ENOUGH if inputs >= SEVERAL else 1.0
+    if searched.cost.change <= enough * least_cost(inputs):
+        return first
+    return min((searched, *candidates), key=_rank).plan
 
 
 class CandidatePlan(NamedTuple):
@@ -121,16 +135,17 @@ class CandidatePlan(NamedTuple):
     cost: PlanCost
 
 
-def _candidates(query: SelectQuery, choices: Choices) -> Iterator[CandidatePlan]:
+def _candidates(
+    query: SelectQuery, choices: Choices, searched: phys.QueryPlan
+) -> Iterator[CandidatePlan]:
     """The plans of a prepared query; `search` first, which is taken if others are no better."""
-    tests = any(map(_tests_existence, walk(query.root)))
-    for reduced in (False, True) if tests else (False,):
-        for strategy in ("search", "rete"):
-            # Nodes of one plan are the same objects: to compare those of several takes long.
-            expect = Estimator(choices.statistics)
-            own = replace(choices, strategy=strategy, reduced=reduced, expect=expect)
-            yield _candidate(query, own)
-    if tests or any(isinstance(node, COUNTABLE) for node in walk(query.root)):
+    yield CandidatePlan("search", False, searched, plan_cost(searched.root, choices.expect))
+    yield _candidate(query, replace(choices, strategy="rete"))
+    tested = [size for node in walk(query.root) for size in _tested(node)]
+    # A network that joins one pattern with the rows in question stores no less than a semijoin.
+    for strategy in ("search", "rete") if max(tested, default=0) > 1 else ():
+        yield _candidate(query, replace(choices, strategy=strategy, reduced=True))
+    if tested or any(isinstance(node, COUNTABLE) for node in walk(query.root)):
         with suppress(UnsupportedError):
             yield _candidate(query, replace(choices, strategy="counting"))
 
@@ -140,6 +155,8 @@ COUNTABLE = alg.Group | alg.Distinct
 
 
 def _candidate(query: SelectQuery, choices: Choices) -> CandidatePlan:
+    # Nodes of one plan are the same objects: to compare those of several takes long.
+    choices = replace(choices, expect=Estimator(choices.statistics))
     plan = build_prepared(query, choices)
     cost = plan_cost(plan.root, choices.expect)
     return CandidatePlan(choices.strategy, choices.reduced, plan, cost)
@@ -149,14 +166,11 @@ def _rank(candidate: CandidatePlan) -> float:
     return candidate.cost.score * (RISK if candidate.reduced else 1)
 
 
-def _tests_existence(node: alg.Node) -> bool:
-    """Whether a node is a filter by (NOT) EXISTS over triple patterns."""
-    if not isinstance(node, alg.Filter):
-        return False
-    return any(
-        isinstance(each, Exists) and isinstance(each.pattern, alg.Bgp)
-        for each in walk(node.condition)
-    )
+def _tested(node: alg.Node) -> Iterator[int]:
+    """The numbers of triple patterns of each (NOT) EXISTS over some that a node filters by."""
+    for each in walk(node.condition) if isinstance(node, alg.Filter) else ():
+        if isinstance(each, Exists) and isinstance(each.pattern, alg.Bgp):
+            yield len(each.pattern.patterns)
 
 
 def reason(
@@ -184,7 +198,8 @@ def reason(
     if not statistics.known:
         return "search is the default: it stores nothing but the quads"
     choices = Choices("search", statistics, union=union)
-    every = sorted(_candidates(prepared(query, choices), choices), key=_rank)
+    query = prepared(query, choices)
+    every = sorted(_candidates(query, choices, build_prepared(query, choices)), key=_rank)
     best = every[0].cost
     lines = ["expected for an average change, with the rows that are stored; the best is first:"]
     for name, reduced, other, cost in every:

@@ -14,15 +14,17 @@ does not make large.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import log2, prod, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphtide.algebra.variables import pattern_variables
 from graphtide.plan import physical as phys
 from graphtide.plan.counting import ROOT, is_counted, sent
 from graphtide.plan.estimate import (
     MOST_ROWS,
     Estimate,
     Estimator,
+    Meeting,
     Statistics,
     joined,
     meeting,
@@ -96,6 +98,34 @@ def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
         expected = (usual + sum(costs) / len(costs)) / 2
         change += (expected + _weighted(costs, rates)) / 2 if sum(rates) else expected
     return PlanCost(change, stored_rows(root, expect), statistics.quads)
+
+
+def least_cost(inputs: int) -> float:
+    """What a change costs at least in a network with so many inputs, whatever the data.
+
+    Its row is stored, and goes through as many joins as a balanced tree has levels.
+    """
+    return ANYWAY + 1 + STORED + NODE * log2(max(inputs, 2))
+
+
+def most_inputs(root: phys.Physical) -> int:
+    """How many inputs a network has that takes the place of a plan's largest search."""
+    return max(map(_inputs, phys.searches(root)), default=0)
+
+
+def _inputs(leaf: phys.Search) -> int:
+    """The inputs of a network for a search: patterns of one variable are part of others."""
+    groups = (leaf.patterns, *(check.patterns for check in leaf.checks))
+    many = sum(len(pattern_variables(p)) > 1 for group in groups for p in group)
+    return max(many, len(groups))
+
+
+def has_choice(root: phys.Physical) -> bool:
+    """Whether a search has more than one input, or a node above stores rows."""
+    return any(
+        _inputs(node) > 1 if isinstance(node, phys.Search) else isinstance(node, STORING)
+        for node in phys.nodes(root)
+    )
 
 
 def _weighted(costs: Sequence[float], weights: Sequence[float]) -> float:
@@ -204,23 +234,27 @@ def walks(leaf: phys.Search, statistics: Statistics) -> Iterator[PatternWalk]:
     groups = (leaf.patterns, *(check.patterns for check in leaf.checks))
     patterns = [pattern for group in groups for pattern in group]
     expected = [pattern_estimate(pattern, statistics) for pattern in patterns]
+    if len(patterns) == 1:
+        yield PatternWalk(patterns[0], expected[0].rows, 1.0)
+        return
     if len(patterns) > DETAILED:
         expected = [each.without_hubs() for each in expected]
     walker = _Walker(expected)
     numbers = iter(range(len(patterns)))
     outer, *checks = ([next(numbers) for _ in group] for group in groups)
     for start in outer:
-        bound = dict.fromkeys(expected[start].values, expected[start])
+        bound = walker.begin(start)
         rows, touched = walker.follow(bound, [i for i in outer if i != start])
         touched += rows * sum(walker.tested(bound, check) for check in checks)
         yield PatternWalk(patterns[start], expected[start].rows, 1 + touched)
+    certain = frozenset(walker.columns(outer))
     for check in checks:
         for start in check:
-            bound = dict.fromkeys(expected[start].values, expected[start])
-            reached, touched = walker.follow(bound, [i for i in check if i != start], leaf.certain)
+            bound = walker.begin(start)
+            reached, touched = walker.follow(bound, [i for i in check if i != start], certain)
             rows, more = walker.follow(bound, outer)
             # Each outer row is tested with the quad and without it.
-            own = {var: each for var, each in bound.items() if var in leaf.certain}
+            own = {column: each for column, each in bound.items() if column in certain}
             touched += reached * (more + rows * 2 * walker.tested(own, check))
             yield PatternWalk(patterns[start], expected[start].rows, 1 + touched)
 
@@ -229,45 +263,67 @@ Share = tuple[float, float]
 """A number of candidates, and in which share of the cases there are so many."""
 
 
-Bound = dict["Var", Estimate]
-"""For each variable that is bound, rows with the frequencies that its values have by now."""
+class Numbers(NamedTuple):
+    """Possible numbers of candidates, and their mean."""
+
+    shares: Sequence[Share]
+    mean: float
+
+
+Bound = dict[int, Estimate]
+"""For each column that is bound, rows with the frequencies that its values have by now."""
 
 
 class _Walker:
-    """Follows patterns from bound variables, those with the fewest candidates first."""
+    """Follows patterns from bound variables, those with the fewest candidates first.
+
+    Variables are numbered columns here: a walk looks them up very often.
+    """
 
     def __init__(self, expected: Sequence[Estimate]) -> None:
         self._expected = expected
+        number: dict[Var, int] = {}
+        self._columns = [
+            tuple([number.setdefault(v, len(number)) for v in each.values]) for each in expected
+        ]
+        self._vars = list(number)
         # Walks from different patterns meet the same estimates again: by identity, which lasts as
         # long as both are held here.
-        self._joined: dict[tuple[int, int], tuple[Estimate, Estimate]] = {}
-        self._partners: dict[tuple[int, int, Var], tuple[Estimate, list[Share]]] = {}
+        self._known: dict[tuple[int, int, int], Partners] = {}
+
+    def columns(self, patterns: Iterable[int]) -> Iterator[int]:
+        """The columns of some patterns."""
+        return (column for i in patterns for column in self._columns[i])
+
+    def begin(self, pattern: int) -> Bound:
+        """What a quad of a pattern binds."""
+        return dict.fromkeys(self._columns[pattern], self._expected[pattern])
 
     def follow(
-        self, bound: Bound, rest: Iterable[int], until: frozenset[Var] = frozenset()
+        self, bound: Bound, rest: Iterable[int], until: frozenset[int] = frozenset()
     ) -> tuple[float, float]:
         """Rows found and candidates looked at, until all patterns or one of these are bound.
 
-        `bound` gets the variables of the patterns that are followed.
+        `bound` gets the columns of the patterns that are followed.
         """
         left = dict.fromkeys(rest)
-        options: dict[int, list[Share]] = {}
+        options: dict[int, Numbers] = {}
         rows, touched = 1.0, 0.0
         changed = set(bound)
         while left and until.isdisjoint(bound):
-            near = [i for i in left if not bound.keys().isdisjoint(self._expected[i].values)]
-            for i in near:
-                if i not in options or not changed.isdisjoint(self._expected[i].values):
+            for i in left:
+                if not changed.isdisjoint(self._columns[i]):
                     options[i] = self._candidates(i, bound)
-            if near:
-                following = min(near, key=lambda i: _mean(options[i]))
-                found = least([options[i] for i in near])
+            if options:
+                following = min(options, key=lambda i: options[i].mean)
+                found = least([each.shares for each in options.values()])
             else:
                 following = min(left, key=lambda i: self._expected[i].rows)
                 found = self._expected[following].rows
-            touched += rows * (CHOOSE * (1 + len(near)) + found)
+            touched += rows * (CHOOSE * (1 + len(options)) + found)
             rows *= found
             del left[following]
+            options.pop(following, None)
             changed = self._bind(bound, following)
         return rows, touched
 
@@ -279,57 +335,94 @@ class _Walker:
         rows, touched = self.follow(dict(bound), check)
         return max(1.0, touched / sqrt(1 + rows))
 
-    def _candidates(self, pattern: int, bound: Bound) -> list[Share]:
-        """How many matches a pattern has, given the variables that are bound."""
-        expected = self._expected[pattern]
-        options = [self._met(bound[v], pattern, v) for v in expected.values if v in bound]
+    def _candidates(self, pattern: int, bound: Bound) -> Numbers:
+        """How many matches a pattern has, given the columns that are bound."""
+        columns = self._columns[pattern]
+        options = [self._met(bound[c], pattern, c) for c in columns if c in bound]
+        whole = len(options) == len(columns)
+        if len(options) == 1 and not whole:
+            return options[0]
         first = min(options, key=_mean)
-        rest = prod(
-            min(1.0, _mean(each) / max(expected.rows, 1.0)) for each in options if each is not first
-        )
-        most = 1.0 if len(options) == len(expected.values) else MOST_ROWS
-        return [(min(number * rest, most), share) for number, share in first]
+        size = max(self._expected[pattern].rows, 1.0)
+        rest = prod([min(1.0, each.mean / size) for each in options if each is not first])
+        most = 1.0 if whole else MOST_ROWS
+        return _numbers([(min(number * rest, most), share) for number, share in first.shares])
 
-    def _met(self, binder: Estimate, pattern: int, var: Var) -> list[Share]:
-        key = id(binder), pattern, var
-        if key not in self._partners:
-            self._partners[key] = binder, _partners(binder, self._expected[pattern], var)
-        return self._partners[key][1]
+    def _met(self, binder: Estimate, pattern: int, column: int) -> Numbers:
+        return self._partners(binder, pattern, column).numbers
 
-    def _bind(self, bound: Bound, pattern: int) -> set[Var]:
-        """Bind the variables of a pattern; a value with many matches becomes as frequent.
+    def _partners(self, binder: Estimate, pattern: int, column: int) -> Partners:
+        key = id(binder), pattern, column
+        found = self._known.get(key)
+        if found is None:
+            found = partners(binder, self._expected[pattern], self._vars[column])
+            self._known[key] = found
+        return found
+
+    def _bind(self, bound: Bound, pattern: int) -> set[int]:
+        """Bind the columns of a pattern; a value with many matches becomes as frequent.
 
         Returns those of which more is known now.
         """
-        changed = set()
-        followed = self._expected[pattern]
-        for var in followed.values:
-            before = bound.get(var)
-            if before is None or before.hubs or followed.hubs:
-                bound[var] = followed if before is None else self._join(before, pattern)
-                changed.add(var)
+        changed: set[int] = set()
+        if all(column in bound for column in self._columns[pattern]):
+            return changed  # a test of rows that are known already
+        for column in self._columns[pattern]:
+            before = bound.get(column)
+            found = None if before is None else self._partners(before, pattern, column)
+            if found is None:
+                bound[column] = self._expected[pattern]
+            elif found.met.hubs:
+                bound[column] = found.joined()
+            else:
+                continue
+            changed.add(column)
         return changed
 
-    def _join(self, before: Estimate, pattern: int) -> Estimate:
-        key = id(before), pattern
-        if key not in self._joined:
-            self._joined[key] = before, joined(before, self._expected[pattern])
-        return self._joined[key][1]
+
+@dataclass(slots=True)
+class Partners:
+    """The rows of a pattern that agree with bound ones on a variable, for one of these."""
+
+    binder: Estimate
+    pattern: Estimate
+    var: Var
+    met: Meeting
+    numbers: Numbers
+    _joined: Estimate | None = None
+
+    def joined(self) -> Estimate:
+        """What is known of the variable in both together; the same object whenever asked."""
+        if self._joined is None:
+            hubs = {term: one * other for term, (one, other) in self.met.hubs.items()}
+            values = min(self.binder.of(self.var), self.pattern.of(self.var))
+            known = {} if self.met.sample is None else {self.var: self.met.sample}
+            self._joined = Estimate(self.met.rows, {self.var: values}, {self.var: hubs}, known)
+        return self._joined
 
 
-def _partners(binder: Estimate, other: Estimate, var: Var) -> list[Share]:
-    met = meeting(binder, other, var)
+def partners(binder: Estimate, pattern: Estimate, var: Var) -> Partners:
+    """How many rows of a pattern agree with a bound one on a variable."""
+    met = meeting(binder, pattern, var)
     rows = max(binder.rows, 1e-9)
-    shares = [(number, min(1.0, own / rows)) for own, number in met.hubs.values()]
-    at_hubs = sum(share for _, share in shares)
-    rest = met.rows - sum(own * number for own, number in met.hubs.values())
+    at_hubs, rest = 0.0, met.rows
+    shares: list[Share] = []
+    for own, number in met.hubs.values():
+        share = min(1.0, own / rows)
+        shares.append((number, share))
+        at_hubs += share
+        rest -= own * number
     if at_hubs < 1:
         shares.append((max(0.0, rest) / rows / (1 - at_hubs), 1 - at_hubs))
-    return shares
+    return Partners(binder, pattern, var, met, _numbers(shares))
 
 
-def _mean(shares: Iterable[Share]) -> float:
-    return sum(number * share for number, share in shares)
+def _numbers(shares: Sequence[Share]) -> Numbers:
+    return Numbers(shares, sum([number * share for number, share in shares]))
+
+
+def _mean(numbers: Numbers) -> float:
+    return numbers.mean
 
 
 def least(options: Sequence[Sequence[Share]]) -> float:
@@ -338,11 +431,15 @@ def least(options: Sequence[Sequence[Share]]) -> float:
     >>> least([[(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)]])
     5.0
     """
-    if all(len(each) == 1 for each in options):
-        return min(each[0][0] for each in options)
+    first = min(options, key=max)
+    most, _ = max(first)
+    # Those that are never less than another one do not matter.
+    every = [first, *(each for each in options if each is not first and min(each)[0] < most)]
+    if len(every) == 1:
+        return sum([number * share for number, share in first])
     expected, last = 0.0, 0.0
-    for number in sorted({number for each in options for number, _ in each}):
-        more = prod(sum(share for n, share in each if n > last) for each in options)
+    for number in sorted({number for each in every for number, _ in each if number <= most}):
+        more = prod([sum([share for n, share in each if n > last]) for each in every])
         expected += (number - last) * more
         last = number
     return expected

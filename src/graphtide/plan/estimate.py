@@ -20,7 +20,7 @@ from graphtide.plan import physical as phys
 from graphtide.plan.samples import StoredSample, ValueSample, values_to_meet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.rdf.terms import Term
@@ -31,13 +31,16 @@ RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 @dataclass(frozen=True, slots=True)
 class PredicateStats:
-    """Numbers of quads, distinct subjects and objects of a predicate; the quads of its hubs."""
+    """Numbers of quads, distinct subjects and objects of a predicate; the quads of its hubs.
+
+    Hubs are named by `Statistics.name` of their terms.
+    """
 
     count: int
     subjects: int
     objects: int
-    subject_hubs: Mapping[Term, int] = field(default_factory=dict)
-    object_hubs: Mapping[Term, int] = field(default_factory=dict)
+    subject_hubs: Mapping[Hashable, int] = field(default_factory=dict)
+    object_hubs: Mapping[Hashable, int] = field(default_factory=dict)
     subject_sample: StoredSample | None = field(default=None, repr=False, compare=False)
     object_sample: StoredSample | None = field(default=None, repr=False, compare=False)
 
@@ -100,12 +103,15 @@ class Statistics:
 
     quads: int = 0
     predicates: Mapping[Term, PredicateStats] = field(default_factory=dict)
-    classes: Mapping[Term, int] = field(default_factory=dict)
+    classes: Mapping[Hashable, int] = field(default_factory=dict)
     rates: Mapping[Term, float] = field(default_factory=dict)
     """Changes that were observed, by predicate; empty if they are too few to say."""
 
-    instances: Mapping[Term, StoredSample] = field(default_factory=dict, repr=False)
+    instances: Mapping[Hashable, StoredSample] = field(default_factory=dict, repr=False)
     """Samples of the instances of classes."""
+
+    name: Callable[[Term], Hashable] = field(default=lambda term: term, repr=False, compare=False)
+    """What a class or a hub is called: by its id, so that not all of them are decoded."""
 
     estimates: dict[TriplePattern, Estimate] = field(
         default_factory=dict, repr=False, compare=False
@@ -136,7 +142,7 @@ class Statistics:
 
     def class_size(self, term: Term) -> int:
         """The number of instances of a class."""
-        return self.classes.get(term, 0) if self.known else UNKNOWN_CLASS
+        return self.classes.get(self.name(term), 0) if self.known else UNKNOWN_CLASS
 
     def observed(self, pattern: TriplePattern, quads: float) -> float:
         """How many changes of a pattern that has so many quads were observed, about."""
@@ -209,7 +215,7 @@ class Estimate:
 
     rows: float
     values: Mapping[Var, float]
-    hubs: Mapping[Var, Mapping[Term, float]] = field(default_factory=dict)
+    hubs: Mapping[Var, Mapping[Hashable, float]] = field(default_factory=dict)
     samples: Mapping[Var, ValueSample] = field(default_factory=dict)
 
     def of(self, var: Var) -> float:
@@ -231,10 +237,10 @@ class Estimate:
         return max(0.0, self.rows - sum(self.hubs.get(var, {}).values()))
 
 
-Hubs = dict["Var", dict["Term", float]]
+Hubs = dict["Var", dict["Hashable", float]]
 
 
-def scaled_hubs(hubs: Mapping[Var, Mapping[Term, float]], share: float) -> Hubs:
+def scaled_hubs(hubs: Mapping[Var, Mapping[Hashable, float]], share: float) -> Hubs:
     """The hubs of a fraction of the rows."""
     return {v: {t: n * share for t, n in each.items()} for v, each in hubs.items()}
 
@@ -265,17 +271,18 @@ def _pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimat
     stats = statistics.any_predicate() if isinstance(p, Var) else statistics.predicate(p)
     rows = float(stats.count)
     if not isinstance(s, Var):
-        rows *= _share(s, stats, stats.subjects, stats.subject_hubs)
+        rows *= _share(statistics.name(s), stats, stats.subjects, stats.subject_hubs)
     if not isinstance(o, Var):
         of_class = p == RDF_TYPE and isinstance(s, Var)
-        share = _share(o, stats, stats.objects, stats.object_hubs)
+        share = _share(statistics.name(o), stats, stats.objects, stats.object_hubs)
         rows = statistics.class_size(o) if of_class else rows * share
     if s == o and isinstance(s, Var):
         rows /= max(stats.subjects, stats.objects, 1)
     values = {}
     hubs: Hubs = {}
     samples = {}
-    own = statistics.instances.get(o) if p == RDF_TYPE and not isinstance(o, Var) else None
+    typed = p == RDF_TYPE and not isinstance(o, Var)
+    own = statistics.instances.get(statistics.name(o)) if typed else None
     for position, number, known, sample in (
         (s, stats.subjects, stats.subject_hubs, own or stats.subject_sample),
         (o, stats.objects, stats.object_hubs, stats.object_sample),
@@ -293,10 +300,12 @@ def _pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimat
     return Estimate(rows, values, hubs, samples)
 
 
-def _share(term: Term, stats: PredicateStats, distinct: int, hubs: Mapping[Term, int]) -> float:
+def _share(
+    name: Hashable, stats: PredicateStats, distinct: int, hubs: Mapping[Hashable, int]
+) -> float:
     """The share of a predicate's quads that a constant has."""
-    if term in hubs:
-        return hubs[term] / stats.count
+    if name in hubs:
+        return hubs[name] / stats.count
     rest = 1 - sum(hubs.values()) / stats.count if hubs else 1.0
     return rest / max(distinct - len(hubs), 1)
 
@@ -333,7 +342,7 @@ class Meeting(NamedTuple):
     """
 
     rows: float
-    hubs: Mapping[Term, tuple[float, float]]
+    hubs: Mapping[Hashable, tuple[float, float]]
     drawn: float
     sample: ValueSample | None
 
@@ -414,6 +423,10 @@ class Estimator:
             for each in bottom_up(node, known=self._known.__contains__):
                 self._known[each] = self._estimate(each)
         return self._known[node]
+
+    def learn(self, node: phys.Physical, expected: Estimate) -> None:
+        """The rows of a plan node are these."""
+        self._known[node] = expected
 
     def _estimate(self, node: phys.Physical) -> Estimate:
         match node:

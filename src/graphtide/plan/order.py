@@ -13,6 +13,7 @@ from heapq import heappop, heappush, nsmallest
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
+from graphtide.algebra.trees import Steps, finish
 from graphtide.errors import GraphtideError
 from graphtide.plan import make
 from graphtide.plan.estimate import MAX_SKEWED, Estimate, Estimator, joined, joined_rows
@@ -32,9 +33,9 @@ MAX_PAIRS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """A plan, its expected rows, and the expected cost of its joins."""
+    """A plan, or two trees to be joined; its expected rows, and the expected cost of its joins."""
 
-    plan: Physical
+    parts: Physical | tuple[Tree, Tree]
     expected: Estimate
     cost: float
 
@@ -55,13 +56,23 @@ def join_best(plans: Sequence[Physical], expect: Estimator) -> Physical:
     tree, *rest = parts
     for part in rest:
         tree = _joined(tree, part)
-    return tree.plan
+    return finish(_plan(tree, expect))
+
+
+def _plan(tree: Tree, expect: Estimator) -> Steps[Physical]:
+    """The plan of a tree; what was expected of its joins is not estimated again."""
+    if not isinstance(tree.parts, tuple):
+        return tree.parts
+    one, other = tree.parts
+    plan = make.join((yield _plan(one, expect)), (yield _plan(other, expect)))
+    expect.learn(plan, tree.expected)
+    return plan
 
 
 def _joined(left: Tree, right: Tree) -> Tree:
     expected = joined(left.expected, right.expected)
     own = left.expected.rows + right.expected.rows + expected.rows
-    return Tree(make.join(left.plan, right.plan), expected, left.cost + right.cost + own)
+    return Tree((left, right), expected, left.cost + right.cost + own)
 
 
 def _components(leaves: Sequence[Tree]) -> Iterator[list[Tree]]:

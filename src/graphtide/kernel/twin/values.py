@@ -13,6 +13,8 @@ import numpy as np
 from graphtide.kernel import values
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphtide.kernel.batch import Ints
     from graphtide.kernel.values import Kinds, Numbers
 
@@ -149,14 +151,17 @@ def calculated_outcome(op: int, left: Value, right: Value) -> int:
     return int(TESTS[op](left, right))
 
 
-def count_values(quads: Ints) -> values.ValueCounts:
+def count_values(quads: Ints, wanted: Sequence[int] | None = None) -> values.ValueCounts:
     """Per predicate: the numbers of quads, distinct subjects and objects; hubs and samples of both.
+
+    If only some predicates are wanted, the others count as if they had no quads.
 
     >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
     >>> [counts.tolist()[8:] for counts in count_values(quads)[:5]]
     [[1, 2], [1, 1], [1, 2], [], []]
     """
-    counts = np.bincount(quads[:, 1]).astype(np.int64)
+    counts = values.quad_counts(quads, wanted)
+    quads = quads[counts[quads[:, 1]] > 0]
     subjects, objects = np.zeros_like(counts), np.zeros_like(counts)
     hubs: list[list[tuple[int, int, int]]] = [[], []]
     samples: list[list[tuple[int, int]]] = [[], []]
