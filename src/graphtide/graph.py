@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import as_select
-from graphtide.durable.handle import DurableGraph, open_graph
-from graphtide.durable.store import Store
 from graphtide.engine.events import event_end, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, pieces, quad_ids
 from graphtide.engine.locking import synchronized
@@ -26,21 +24,18 @@ from graphtide.engine.watch import DEFAULT_HISTORY, Query, html_queries
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
+from graphtide.limits import MAX_FIRINGS, MAX_PLANS, MAX_SECONDS, MAX_STATES
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HeldIds
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES, Fix, Goal
-from graphtide.repair.search import RepairStrategy, find_repairs
-from graphtide.rules.actions import given_graph
-from graphtide.rules.program import FiringMode, RunningProgram, StartAt, free_name, run
-from graphtide.rules.runtime import MAX_FIRINGS
 from graphtide.streams.feed import Feed
 from graphtide.streams.registry import ReportPolicy, Streams
 
 if TYPE_CHECKING:
     from graphtide.algebra.updates import Update
     from graphtide.algebra.windows import WindowedQuery
+    from graphtide.durable.handle import DurableGraph
     from graphtide.durable.recorder import Durability
     from graphtide.engine.storage import DefaultGraphMode, Storage
     from graphtide.lang.tide.program import Program
@@ -48,11 +43,15 @@ if TYPE_CHECKING:
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
-    from graphtide.repair.plan import Candidate, RepairPlan, Repairs
+    from graphtide.repair import Candidate, Fix, Goal, RepairPlan, Repairs
+    from graphtide.repair.search import RepairStrategy
     from graphtide.rules.actions import OnError
     from graphtide.rules.conflicts import Resolver
+    from graphtide.rules.program import FiringMode, RunningProgram, StartAt
     from graphtide.streams.stream import Stream
     from graphtide.streams.windows import Alignment
+
+# ruff: noqa: PLC0415 - programs, repair and stores take long to import, and few graphs have them.
 
 Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 """Changes as `LiveGraph.apply` takes them."""
@@ -97,11 +96,11 @@ class LiveGraph:
         services: Services | Iterable[str] | None = None,
         threads: int = 1,
     ) -> None:
-        options: dict[str, Any] = {"strict": strict, "store": store, "tick_ms": tick_ms}
-        runtime = Runtime(**options, default_graph=default_graph, limits=limits, threads=threads)
+        options: dict[str, Any] = {"strict": strict, "default_graph": default_graph}
+        options |= {"store": store, "tick_ms": tick_ms, "limits": limits, "threads": threads}
+        self._runtime = runtime = Runtime(**options)
         runtime.facade = ref(self)
         runtime.reclaimer.enabled = True
-        self._runtime = runtime
         self.lock: Final = runtime.lock
         """Held by every call; hold it to make several calls without those of other threads."""
         self.limits: Final = runtime.limits
@@ -112,8 +111,7 @@ class LiveGraph:
         self.terms: Final = runtime.terms
         """The dictionary of terms and ids, for `apply_ids` and `push_ids`. What it encodes stays
         valid until `terms.release(ids)`; other terms are freed when nothing uses them any more."""
-        self._write = runtime.write
-        self._quad_ids = runtime.quad_ids_of
+        self._write, self._quad_ids = runtime.write, runtime.quad_ids_of
         self._programs: list[RunningProgram] = []
         self._durable: DurableGraph | None = None
 
@@ -140,8 +138,10 @@ class LiveGraph:
         constructor, for a new store. A `read_only` graph may be open beside the one that writes;
         `follow()` brings it up to date.
         """
-        store = Store(path, durability=durability, retain=retain, read_only=read_only)
-        return cast("Self", open_graph(cls, store, functions or {}, limits, options))
+        from graphtide.durable import handle, store
+
+        opened = store.Store(path, durability=durability, retain=retain, read_only=read_only)
+        return cast("Self", handle.open_graph(cls, opened, functions or {}, limits, options))
 
     @property
     def store(self) -> DurableGraph:
@@ -336,12 +336,11 @@ class LiveGraph:
             if start is not None or end is not None or duration:
                 time, duration = event_end(time, start, end, duration)
             if duration or not self._streams.publisher.defer(listed, time):
-                runtime = self._runtime
-                with runtime.schedule:
-                    stamp = runtime.reach(time)
-                    ids = [quad_ids(runtime.terms, *triple, None)[:3] for triple in listed]
-                    runtime.publish(make_events([ids], [stamp], duration))
-                runtime.reclaim()
+                with self._runtime.schedule:
+                    stamp = self._runtime.reach(time)
+                    ids = [quad_ids(self.terms, *triple, None)[:3] for triple in listed]
+                    self._runtime.publish(make_events([ids], [stamp], duration))
+                self._runtime.reclaim()
 
     # --- standing queries ---
 
@@ -430,6 +429,9 @@ class LiveGraph:
         >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
         <http://example.org/kitchen>
         """
+        from graphtide.rules.actions import given_graph
+        from graphtide.rules.program import free_name, run
+
         running = run(
             program, self._streams, functions=given_graph(functions or {}, self),
             on_error=on_error, retries=retries, max_firings=max_firings,
@@ -451,8 +453,6 @@ class LiveGraph:
     def queries(self) -> tuple[Query, ...]:
         """The registered queries, oldest first."""
         return tuple(self._runtime.queries)
-
-    # --- repair ---
 
     @synchronized
     def repairs(
@@ -477,6 +477,8 @@ class LiveGraph:
         found; with a soft goal or a cost function it does not stop at `max_plans`, but returns the
         best ones.
         """
+        from graphtide.repair.search import find_repairs
+
         return find_repairs(
             self._runtime, program, fixes, strategy=strategy, max_steps=max_steps,
             max_seconds=max_seconds, max_states=max_states, max_plans=max_plans, cost=cost,
@@ -520,10 +522,10 @@ class LiveGraph:
 
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""
-        decode, held = self.terms.decode, HeldIds()  # the graph may be changed between two quads
+        decode = self.terms.decode
         with self.lock:
             self._runtime.settle()
-            held.arrays = [self._runtime.quad_ids()]
+            held = HeldIds([self._runtime.quad_ids()])  # it may be changed between two quads
             self.terms.holders.add(held)
         for s, p, o, g in held.arrays[0].tolist():
             yield decode(s), decode(p), decode(o), decode(g) if g else None

@@ -68,7 +68,7 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
             cache=folder is not None, forceinline=forceinline, nogil=True, _nrt=nrt
         )(function)
     if folder is not None:
-        dispatcher._cache = LenientCache(dispatcher._cache)  # noqa: SLF001
+        dispatcher._cache = LenientCache(dispatcher._cache, counts=nrt)  # noqa: SLF001
     return dispatcher  # type: ignore[no-any-return]
 
 
@@ -87,16 +87,26 @@ def _cache_in(config: Any, folder: Path | None) -> Iterator[None]:  # noqa: ANN4
 class LenientCache:
     """A Numba cache, of which a file that cannot be read or written costs a compilation at most.
 
-    A full disk or a damaged file must not stop the program.
+    A full disk or a damaged file must not stop the program. `counts`: the loop counts references.
     """
 
-    def __init__(self, cache: Any) -> None:  # noqa: ANN401 - Numba has no annotations
+    def __init__(self, cache: Any, *, counts: bool) -> None:  # noqa: ANN401 - Numba has no annotations
         self._cache = cache
+        self._counts = counts
 
     def load_overload(self, signature: object, context: object) -> object:
-        """The stored machine code, or None."""
+        """The stored machine code, or None.
+
+        Numba would import all that it can compile first, which takes a quarter of the time to the
+        first answer. Machine code needs nothing of it but the functions that count references.
+        """
         try:
-            return self._cache.load_overload(signature, context)
+            if self._counts:
+                from numba.core.runtime import rtsys  # noqa: PLC0415 - as above
+
+                rtsys.initialize(context)
+            with self._cache._guard_against_spurious_io_errors():  # noqa: SLF001
+                return self._cache._load_overload(signature, context)  # noqa: SLF001
         except Exception as error:  # noqa: BLE001 - unpickling a damaged file raises anything
             log.warning("cannot read machine code in %s: %r", self._cache.cache_path, error)
             with suppress(OSError):

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("graphtide")
 
+MAX_FIRINGS: Final = 10_000
+"""Firings that the actions of one cascade may cause, unless a program is run with another bound."""
+
+MAX_STATES: Final = 100_000
+MAX_SECONDS: Final = 10.0
+MAX_PLANS: Final = 10
+"""The bounds of a search for repair plans, unless others are given."""
+
 Work = Literal["query", "flush"]
 """What an allowance is for: a one-off query, or the effect of changes on the standing ones."""
 

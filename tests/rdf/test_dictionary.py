@@ -185,6 +185,43 @@ def test_kernel_table_and_twin_refuse_the_same_texts(texts):
 
 
 @settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a:", "a:/", "a://", "a:b/", "http://h", "http://h/p/", "http://h#"]),
+            st.text("ab/#:%4 é[\\", max_size=6),
+            st.sampled_from([">", ">", ">", ""]),
+        ),
+        max_size=20,
+    )
+)
+def test_iris_that_begin_alike_are_checked_as_if_alone(parts):
+    texts = [f"<{start}{rest}{end}" for start, rest, end in parts]
+    kernel, twin = KernelTermTable(), PlainTermTable()
+    ids, bad = kernel.encode(text_column(pa.array(texts, pa.string())))
+    good = []
+    for row, text in enumerate(texts):
+        _, wrong = PlainTermTable().encode(text_column(pa.array([text])))
+        assert [reason for at, reason in bad if at == row] == [reason for _, reason in wrong]
+        good += [] if wrong else [row]
+    found, _ = twin.encode(text_column(pa.array([texts[row] for row in good], pa.string())))
+    assert [kernel.text(ids[row]) for row in good] == [twin.text(term) for term in found]
+    assert [kernel.kinds[ids[row]] for row in good] == [kinds.IRI] * len(good)
+
+
+@pytest.mark.parametrize("size", [*range(40), 63, 64, 65])
+def test_texts_that_differ_in_one_byte_are_two_terms(size):
+    plain = "x" * size
+    others = [plain[:at] + "y" + plain[at + 1 :] for at in range(size)]
+    texts = [f'"{text}"' for text in [plain, plain + "x", *others]]
+    table = KernelTermTable()
+    ids, _ = table.encode(text_column(pa.array([*texts, *texts])))
+    assert ids.tolist() == [*range(1, len(texts) + 1)] * 2
+    assert [table.text(term) for term in ids[: len(texts)]] == texts
+    assert [table.find(text) for text in texts] == ids[: len(texts)].tolist()
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.lists(numerals(), min_size=1, max_size=10), st.sampled_from(TYPES[:13]))
 def test_numbers_are_what_python_reads(values, name):
     texts = [f'"{value}"^^<{XSD}{name}>' for value in values]

@@ -19,7 +19,7 @@ from graphtide.cli.query import check_out, write_graph
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
-from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES
+from graphtide.limits import MAX_PLANS, MAX_SECONDS, MAX_STATES
 from graphtide.repair.search import RepairStrategy
 
 if TYPE_CHECKING:

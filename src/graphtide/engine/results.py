@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphtide.engine.explanations import MAX_DERIVATIONS
 from graphtide.errors import GraphtideError
@@ -435,7 +435,7 @@ def typed_column(texts: pa.Array[Any]) -> pa.Array[Any]:
     >>> typed_column(pa.array(['"a"', '"b"'])).to_pylist(), typed_column(pa.array(["<ex:a>"]))[0]
     (['a', 'b'], <pyarrow.StringScalar: '<ex:a>'>)
     """
-    kernels: Any = pc
+    kernels: Any = import_module("pyarrow.compute")  # which a start need not wait for
     bound = texts.drop_null()
     first = bound[0].as_py() if len(bound) else ""
     lexical, _, datatype = first.rpartition('"^^')
@@ -459,7 +459,7 @@ def typed_column(texts: pa.Array[Any]) -> pa.Array[Any]:
 
 
 def _cast(values: pa.Array[Any], name: str, texts: pa.Array[Any]) -> pa.Array[Any]:
-    kernels: Any = pc
+    kernels: Any = import_module("pyarrow.compute")  # which a start need not wait for
     for kind in _ARROW.get(name, ()):
         try:
             bare = kernels.replace_substring_regex(values, r"^\+", "")

@@ -12,15 +12,13 @@ import weakref
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
-from http.client import HTTPException
 from logging import getLogger
 from threading import Event, Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, NoReturn
-from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import numpy as np
 from pyoxigraph import BlankNode, NamedNode
@@ -29,10 +27,10 @@ from graphtide.algebra import services as svc
 from graphtide.engine import ingest
 from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
-from graphtide.rdf.formats.results import term_of_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from urllib.request import OpenerDirector, Request
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.runtime import Runtime
@@ -198,23 +196,30 @@ def _quads(runtime: Runtime, graph: NamedNode, table: svc.Table) -> list[ingest.
 # --- asking an endpoint ---
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    """An endpoint that is not on the list is not asked because another one says so."""
-
-    def redirect_request(
-        self,
-        req: Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,  # noqa: ARG002 - as urllib calls it
-        headers: Any,  # noqa: ANN401, ARG002
-        newurl: str,
-    ) -> NoReturn:
-        fp.close()
-        raise OSError(f"it answers {code} and redirects {req.full_url} to {newurl}: ask that one")
+# ruff: noqa: PLC0415 - what speaks HTTP is imported when an endpoint is asked: most graphs ask none.
 
 
-_OPENER = build_opener(_NoRedirect)
+@cache
+def _opener() -> OpenerDirector:
+    from urllib.request import HTTPRedirectHandler, build_opener
+
+    class NoRedirect(HTTPRedirectHandler):
+        """An endpoint that is not on the list is not asked because another one says so."""
+
+        def redirect_request(
+            self,
+            req: Request,
+            fp: IO[bytes],
+            code: int,
+            msg: str,  # noqa: ARG002 - as urllib calls it
+            headers: Any,  # noqa: ANN401, ARG002
+            newurl: str,
+        ) -> NoReturn:
+            fp.close()
+            asked = f"it answers {code} and redirects {req.full_url} to {newurl}"
+            raise OSError(f"{asked}: ask that one")
+
+    return build_opener(NoRedirect)
 
 
 def fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
@@ -232,6 +237,9 @@ def fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
 
 def _fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
     """The answer of one endpoint; with SILENT, one row without values if it has none."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+
     if not settings.allows(clause.endpoint):
         raise UnsupportedError(f"{clause} is not allowed", hint=_HINT.format(clause.endpoint))
     try:
@@ -251,10 +259,14 @@ def _fetch(clause: svc.ServiceClause, settings: Services) -> svc.Table:
 
 
 def _asked(clause: svc.ServiceClause, settings: Services) -> list[dict[str, Term]]:
+    from urllib.request import Request
+
+    from graphtide.rdf.formats.results import term_of_json
+
     body = urlencode({"query": clause.query}).encode()
     request = Request(clause.endpoint, body, {"Accept": _JSON})  # noqa: S310 - see allows()
     text, until = b"", monotonic() + settings.seconds
-    with _OPENER.open(request, timeout=settings.seconds) as answer:
+    with _opener().open(request, timeout=settings.seconds) as answer:
         while part := answer.read1(PIECE):
             text += part
             if len(text) > settings.bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -253,6 +252,8 @@ class Query:
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         """Deltas as they come, from now on: `async for delta in query`."""
+        import asyncio  # noqa: PLC0415 - a start need not wait for it
+
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[Delta]()
         callback = self.on_delta(lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta))
         try:

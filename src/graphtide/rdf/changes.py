@@ -285,7 +285,8 @@ def column_of_strings(table: pa.Table | pa.RecordBatch, name: str) -> Strings:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
         raise DataError(f"column {name} must hold strings, not {column.type}")
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+        # One chunk is taken as it is: combining copies it, even if it is the only one.
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     texts: Strings = column.cast(pa.string())
     return texts
 

@@ -106,10 +106,13 @@ def number_text(total: int, count: int) -> str:
     return f'"{"-" * (total < 0 and digits != "0")}{digits}"^^<{XSD}decimal>'
 
 
-def resized(array: NDArray[T], capacity: int) -> NDArray[T]:
-    """Return a copy with so many rows: without the last ones, or extended with zeros."""
+def resized(array: NDArray[T], capacity: int, used: int | None = None) -> NDArray[T]:
+    """Return a copy with so many rows: without the last ones, or extended with zeros.
+
+    Only the rows in use are copied: zeros that nobody writes to take no memory.
+    """
     other = np.zeros((capacity, *array.shape[1:]), array.dtype)
-    many = min(capacity, len(array))
+    many = min(capacity, len(array) if used is None else used)
     other[:many] = array[:many]
     return other
 

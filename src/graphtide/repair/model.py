@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.updates import Modify
@@ -16,6 +16,7 @@ from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.ast import Delete, Insert
 from graphtide.lang.tide.program import Program
+from graphtide.limits import MAX_PLANS, MAX_SECONDS, MAX_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,10 +166,6 @@ def _of_program(program: Program, fixes: Iterable[Fix] | None) -> RepairTask:
 
 
 # --- limits of the search ---
-
-MAX_STATES: Final = 100_000
-MAX_SECONDS: Final = 10.0
-MAX_PLANS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never, get_args
 from graphtide.errors import GraphtideError
 from graphtide.jit import compile_seconds
 from graphtide.lang.sparql.scanner import name_hint
+from graphtide.limits import MAX_PLANS, MAX_SECONDS, MAX_STATES
 from graphtide.repair import model
 from graphtide.repair.plan import Candidate, Planner, PlanOrigin, Repairs, quad_changes, steps_of
 from graphtide.repair.space import SearchSpace
@@ -300,9 +301,9 @@ def find_repairs(
     *,
     strategy: RepairStrategy = "best-first",
     max_steps: int | None = None,
-    max_seconds: float = model.MAX_SECONDS,
-    max_states: int = model.MAX_STATES,
-    max_plans: int = model.MAX_PLANS,
+    max_seconds: float = MAX_SECONDS,
+    max_states: int = MAX_STATES,
+    max_plans: int = MAX_PLANS,
     cost: Callable[[Candidate], float] | None = None,
     seed: int = 0,
 ) -> Repairs:

@@ -12,13 +12,13 @@ from graphtide.engine.query_host import DroppedToken
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.program import Program
+from graphtide.limits import MAX_FIRINGS
 from graphtide.rules import why_not
 from graphtide.rules.actions import ErrorPolicy, OnError
 from graphtide.rules.effects import GraphConnection
 from graphtide.rules.running import replacement as swap
 from graphtide.rules.running.parts import ProgramParts, ProgramSettings, check_functions
 from graphtide.rules.running.tracing import Tracer, TraceRecord
-from graphtide.rules.runtime import MAX_FIRINGS, RuleEngine
 from graphtide.rules.warnings import warnings_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from graphtide.rules.conflicts import Activation, ConflictSet, Resolver
     from graphtide.rules.detection import ComplexEvent, Detection, PatternRunner
     from graphtide.rules.firing import Firing
+    from graphtide.rules.runtime import RuleEngine
     from graphtide.streams.registry import Streams
     from graphtide.why.tree import Explanation
 

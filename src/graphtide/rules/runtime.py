@@ -19,6 +19,7 @@ from graphtide.engine.events import EventBatch, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.scheduler import Due, Phase
 from graphtide.errors import ActionError, GraphtideError
+from graphtide.limits import MAX_FIRINGS
 from graphtide.patterns.complex_events import complex_batch
 from graphtide.rules.agenda import Agenda, ChosenFiring, PendingFiring, RuleMatches, in_firing_order
 from graphtide.rules.firing import Cascade, FiringLog
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
     from graphtide.rules.running.tracing import Tracer
-
-MAX_FIRINGS = 10_000
-"""Firings that the actions of one cascade may cause."""
 
 FIRST_BATCH = 1024
 MAX_BATCH = 1 << 16

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphtide.errors import DataError
 from graphtide.rdf.changes import ChangeBatch, concat_batches
@@ -77,6 +76,8 @@ def has_timestamps(batch: ChangeBatch, timestamp: str) -> bool:
     >>> has_timestamps(batch, "<ex:at>"), has_timestamps(batch, GENERATED_AT)
     (True, False)
     """
+    import pyarrow.compute as pc  # noqa: PLC0415 - a start need not wait for it
+
     timed: Any = pc.equal(batch.p, pa.scalar(timestamp))
     graphs: Any = batch.g.filter(timed)
     return bool((graphs.fill_null("").to_numpy(zero_copy_only=False) == "").any())

@@ -11,13 +11,11 @@ from graphtide.errors import DataError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
 from graphtide.rdf.formats import registry
-from graphtide.rdf.formats.columnar import read_columnar, read_table, write_columnar
-from graphtide.rdf.formats.messages import read_messages, write_messages
-from graphtide.rdf.formats.patch import read_patch
-from graphtide.rdf.formats.read import read_quads, write_patch, write_quads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+# ruff: noqa: PLC0415 - a format is imported when it is read or written: a start waits for none.
 
 
 def read_changes(
@@ -43,10 +41,14 @@ def read_changes(
     """
     limits = Limits() if limits is None else limits
     if isinstance(source, pa.Table):
+        from graphtide.rdf.formats.columnar import read_table
+
         yield from read_table(source, RejectedRows("<table>", on_error, rejected, limits))
         return
     found = registry.find_format(source, format)
     if found.rdf is not None:
+        from graphtide.rdf.formats.read import read_quads
+
         yield from read_quads(
             source, format=found.name, on_error=on_error, rejected=rejected, limits=limits
         )
@@ -57,10 +59,16 @@ def read_changes(
     file = opened(source, limits)
     try:
         if found.family == "patch":
+            from graphtide.rdf.formats.patch import read_patch
+
             yield from read_patch(file, lines)
         elif found.family == "messages":
+            from graphtide.rdf.formats.messages import read_messages
+
             yield from read_messages(file, lines)
         else:
+            from graphtide.rdf.formats.columnar import read_columnar
+
             yield from read_columnar(file, found.family, lines)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot be read: {error}", source=lines.source) from None
@@ -87,20 +95,22 @@ def write_changes(
     >>> file.getvalue().decode().splitlines()
     ['TX .', 'H time 3 .', 'A <ex:a> <ex:p> _:b .', 'TC .']
     """
+    from graphtide.rdf.formats import columnar, messages, read
+
     found = registry.find_format(target, format)
     parts = [batches] if isinstance(batches, ChangeBatch) else batches
     if found.rdf is not None:
-        write_quads(parts, target, format=found.name)
+        read.write_quads(parts, target, format=found.name)
         return
     file = registry.open_target(target)
     try:
         match found.family:
             case "patch":
-                write_patch(parts, file)
+                read.write_patch(parts, file)
             case "messages":
-                write_messages(parts, file)
+                messages.write_messages(parts, file)
             case "parquet" | "arrow" | "arrows":
-                write_columnar(parts, file, found.family)
+                columnar.write_columnar(parts, file, found.family)
     finally:
         if file is not target:
             file.close()

@@ -9,13 +9,11 @@ are no tombstones. The twin is `term_tables.PlainTermTable`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from copy import copy
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from graphtide.errors import GraphtideError, TermError
@@ -24,15 +22,17 @@ from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
 from graphtide.rdf import term_tables as tables
 from graphtide.rdf.kernels.numerals import LONGEST, classify_numbers, write_number
-from graphtide.rdf.kernels.texts import TYPED, term_code, typed_literal
+from graphtide.rdf.kernels.texts import (
+    ODD,
+    TYPED,
+    note_start,
+    plain_rest,
+    shares_start,
+    term_code,
+    typed_literal,
+)
+from graphtide.rdf.kernels.words import copy_bytes, equal_bytes, hash_bytes
 from graphtide.rdf.terms import canonical_text, typed_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-# ruff: noqa: ANN401 - what Numba hands to an intrinsic has no types of its own.
-
 
 Bytes = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
@@ -48,42 +48,9 @@ _AHEAD: Final = 16
 """Rows by which copying prefetches ahead."""
 
 
-def _load64_code(_typing: Any, array: Any, _index: Any) -> tuple[Any, Callable[..., Any]]:
-    """Read eight bytes from an index on as one integer, aligned or not."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(view.data, [arguments[1]])
-        return builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
-
-    return types.uint64(array, types.int64), code
-
-
-_load64: Any = intrinsic(_load64_code)
-
-
-@allocating
-def _hash(data: Bytes, at: int, end: int) -> Any:
-    """Return 31 mixed bits of data[at:end]: shifted to the high half they stay positive."""
-    value = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(end - at)
-    prime = np.uint64(0xFF51AFD7ED558CCD)
-    while at + 8 <= end:
-        value = (value ^ _load64(data, at)) * prime
-        value ^= value >> np.uint64(32)
-        at += 8
-    word = np.uint64(0)
-    while at < end:
-        word = (word << np.uint64(8)) | np.uint64(data[at])
-        at += 1
-    value = (value ^ word) * prime
-    value ^= value >> np.uint64(29)
-    value *= np.uint64(0xC4CEB9FE1A85EC53)
-    return np.int64(value >> np.uint64(33))
-
-
 @allocating
 def _find(
-    data: Bytes, at: int, end: int, code: Any, slots: Int64, blob: Bytes, spans: Int64
+    data: Bytes, at: int, end: int, code: int, slots: Int64, blob: Bytes, spans: Int64
 ) -> tuple[int, int]:
     """Return (id, its slot) of a text, or (0, the free slot where it belongs)."""
     mask = slots.size - 1
@@ -96,23 +63,15 @@ def _find(
         if entry >> 32 == code:
             candidate = entry & 0x7FFFFFFF
             start = spans[candidate, 0]
-            if spans[candidate, 1] - start == size:
-                index = 0
-                while index + 8 <= size and _load64(blob, start + index) == _load64(
-                    data, at + index
-                ):
-                    index += 8
-                while index < size and blob[start + index] == data[at + index]:
-                    index += 1
-                if index == size:
-                    return candidate, slot
+            if spans[candidate, 1] - start == size and equal_bytes(blob, start, data, at, size):
+                return candidate, slot
         slot = (slot + 1) & mask
 
 
 @allocating
 def find_one(data: Bytes, slots: Int64, blob: Bytes, spans: Int64) -> int:
     """Return the id of the text that `data` holds, or 0."""
-    found, _ = _find(data, 0, data.size, _hash(data, 0, data.size), slots, blob, spans)
+    found, _ = _find(data, 0, data.size, hash_bytes(data, 0, data.size), slots, blob, spans)
     return found
 
 
@@ -142,8 +101,7 @@ def _append(
         state[TOP] += 1
         term = state[TOP]
     start = state[USED]
-    for place in range(end - at):
-        blob[start + place] = data[at + place]
+    copy_bytes(data, at, blob, start, end - at)
     spans[term, 0] = start
     spans[term, 1] = start + end - at
     state[USED] = start + end - at
@@ -157,7 +115,7 @@ def add_one(
     data: Bytes, slots: Int64, blob: Bytes, spans: Int64, free: Int32, state: Int64
 ) -> tuple[int, bool]:
     """Return the id of the text that `data` holds, and whether it is new."""
-    code = _hash(data, 0, data.size)
+    code = hash_bytes(data, 0, data.size)
     found, slot = _find(data, 0, data.size, code, slots, blob, spans)
     if found != 0:
         return found, False
@@ -189,6 +147,7 @@ def take_rows(
     """
     mask = slots.size - 1
     codes = np.empty(_BLOCK, np.int64)
+    like = np.zeros(3, np.int64)
     while first < ids.size:
         last = min(first + _BLOCK, ids.size)
         size = last - first
@@ -200,13 +159,14 @@ def take_rows(
             break
         # A probe reads memory three times in sequence; the reads of a block of rows overlap.
         for row in range(first, last):
-            codes[row - first] = _hash(data, offsets[row], offsets[row + 1])
+            codes[row - first] = hash_bytes(data, offsets[row], offsets[row + 1])
             prefetch(slots, codes[row - first] & mask)
         for row in range(first, last):
             ids[row] = slots[codes[row - first] & mask] & 0x7FFFFFFF
             prefetch(spans, 2 * ids[row])
         for row in range(first, last):
             prefetch(blob, spans[ids[row], 0])
+            prefetch(blob, spans[ids[row], 1])
         for row in range(first, last):
             at, end = offsets[row], offsets[row + 1]
             found = 0
@@ -214,8 +174,13 @@ def take_rows(
                 code = codes[row - first]
                 found, slot = _find(data, at, end, code, slots, blob, spans)
                 if found == 0:
-                    kind, close = term_code(data, at, end)
-                    number = 0.0
+                    number, close = 0.0, at
+                    if shares_start(data, at, end, like):
+                        kind = kinds.IRI if plain_rest(data, at, end, like) else ODD
+                    else:
+                        kind, close = term_code(data, at, end)
+                        if kind == kinds.IRI:
+                            note_start(data, at, end, like)
                     if kind >= TYPED:
                         kind, number = typed_literal(data, at + 1, close, kind)
                     if kind < 0:  # odd, or a number that is left to Python
@@ -226,7 +191,8 @@ def take_rows(
                     else:
                         found = _append(data, at, end, code, slot, slots, blob, spans, free, state)
                         kinds_[found] = kind
-                        numbers[found] = number
+                        if data[at] == 0x22:  # other terms have none: that memory is not touched
+                            numbers[found] = number
             ids[row] = found
         first = last
     return first, many
@@ -234,7 +200,13 @@ def take_rows(
 
 @allocating
 def take_numbers(
-    pairs: Int64, first: int, text: Bytes, recent: Int64, table: Any, kinds_: Int8, numbers: Floats
+    pairs: Int64,
+    first: int,
+    text: Bytes,
+    recent: Int64,
+    table: Any,  # noqa: ANN401 - a tuple of arrays
+    kinds_: Int8,
+    numbers: Floats,
 ) -> int:
     """Replace totals (`write_number`) by their ids, from row `first` on; the row to resume with.
 
@@ -249,7 +221,7 @@ def take_numbers(
             pairs[row, 0] = recent[place, 1]
             continue
         size, fraction = write_number(total, count, text)
-        code = _hash(text, 0, size)
+        code = hash_bytes(text, 0, size)
         found, slot = _find(text, 0, size, code, slots, blob, spans)
         if found == 0:
             if (
@@ -297,9 +269,8 @@ def pack_texts(blob: Bytes, spans: Int64, live: Bools, packed: Bytes) -> int:
         start, end = spans[term, 0], spans[term, 1]
         spans[term, 0] = used
         if live[term]:
-            for index in range(start, end):
-                packed[used] = blob[index]
-                used += 1
+            copy_bytes(blob, start, packed, used, end - start)
+            used += end - start
         spans[term, 1] = used
     return used
 
@@ -340,8 +311,7 @@ def copy_texts(ids: Int32, blob: Bytes, spans: Int64, offsets: Int64, out: Bytes
         if row + _AHEAD < ids.size:
             prefetch(blob, spans[ids[row + _AHEAD], 0])
         start, place = spans[ids[row], 0], offsets[row]
-        for index in range(offsets[row + 1] - place):
-            out[place + index] = blob[start + index]
+        copy_bytes(blob, start, out, place, offsets[row + 1] - place)
 
 
 # --- the table ---
@@ -494,9 +464,10 @@ class KernelTermTable:
 
     @property
     def nbytes(self) -> int:
-        """The size of the table in bytes."""
-        arrays = (self.kinds, self.numbers, self._spans, self._blob, self._slots, self._free)
-        return sum(array.nbytes for array in arrays)
+        """The size of the table in bytes, without room that was not used yet."""
+        each = self.kinds.itemsize + self.numbers.itemsize + self._spans[0].nbytes
+        fixed = self._slots.nbytes + self._free.nbytes
+        return (self.top + 1) * each + int(self._state[USED]) + fixed
 
     def _make_room(self, terms: int, size: int) -> None:
         """Grow, by doubling, until this many more terms and bytes fit."""
@@ -505,23 +476,34 @@ class KernelTermTable:
         if needed > MAX_TERMS:
             raise GraphtideError(f"a dictionary holds at most {MAX_TERMS} terms")
         if needed + 2 > len(self._spans):
-            self._resize(2 * needed + 64)
+            self._resize(_roomy(needed, self._spans[0].nbytes) + 64)
         if used > self._blob.size:
-            self._blob = tables.resized(self._blob, 2 * used)
+            self._blob = tables.resized(self._blob, _roomy(used, 1), int(self._state[USED]))
         live = self.count + terms
         if live * 5 > self._slots.size * 3:  # at most 60 % full, to keep probes short
             self._rehash(live, _ALL)
 
     def _resize(self, capacity: int) -> None:
         """Give the arrays by id another size, at which all ids in use still fit."""
-        self.kinds = tables.resized(self.kinds, capacity)
-        self.numbers = tables.resized(self.numbers, capacity)
-        self._spans = tables.resized(self._spans, capacity)
+        used = self.top + 1
+        self.kinds = tables.resized(self.kinds, capacity, used)
+        self.numbers = tables.resized(self.numbers, capacity, used)
+        self._spans = tables.resized(self._spans, capacity, used)
 
     def _rehash(self, live: int, chosen: Bools) -> None:
         slots = np.zeros(max(128, 1 << (live * 2).bit_length()), np.int64)
         rehash(self._slots, slots, chosen)
         self._slots = slots
+
+    def __deepcopy__(self, _memo: object) -> KernelTermTable:
+        """A copy of what is used of the table."""
+        other = copy(self)
+        other._state, other._free = self._state.copy(), self._free.copy()  # noqa: SLF001
+        other._slots, other._recent = self._slots.copy(), self._recent.copy()  # noqa: SLF001
+        other._text = self._text.copy()  # noqa: SLF001
+        other._blob = tables.resized(self._blob, max(4096, int(self._state[USED])))  # noqa: SLF001
+        other._resize(self.top + 64)  # noqa: SLF001
+        return other
 
     def sweep(self, live: NDArray[np.bool_], *, reuse: bool) -> None:
         """Free the terms of all ids that are not `live`; unless `reuse`, their ids stay unused."""
@@ -541,6 +523,15 @@ class KernelTermTable:
         self._state[TOP], self._state[LEFT] = top, len(self._free)
         if 4 * (top + 64) < len(self._spans):  # the largest ids are gone: so is their room
             self._resize(2 * top + 64)
+
+
+_SMALL, _LARGE = 1 << 20, 1 << 28
+"""Bytes between which arrays grow by four: what is not used yet takes no memory."""
+
+
+def _roomy(needed: int, width: int) -> int:
+    """How many rows, so many bytes wide, to make room for."""
+    return needed * (4 if _SMALL < needed * width < _LARGE else 2)
 
 
 _RECENT: Final = 1 << 15

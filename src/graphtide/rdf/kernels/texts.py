@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.jit import allocating
+from graphtide.jit import allocating, inlined
 from graphtide.rdf import kinds
+from graphtide.rdf.kernels.words import equal_bytes
 from graphtide.rdf.kinds import EXACT_DIGITS, EXACT_NUMBER, INTEGER_RANGES, XSD
 
 # ruff: noqa: PLR1714, SIM110 - a kernel is loops and comparisons over bytes, which Numba
@@ -90,21 +91,8 @@ def _host_end(data: Bytes, at: int, end: int) -> int:
 
 
 @allocating
-def _plain_iri(data: Bytes, at: int, end: int) -> bool:
-    """Tell whether data[at:end], without its angle brackets, is obviously an absolute IRI."""
-    first = data[at] if at < end else 0
-    if not (0x61 <= first <= 0x7A or 0x41 <= first <= 0x5A):
-        return False
-    while at < end and _CLASS[data[at]] & 1:
-        at += 1
-    if at >= end or data[at] != 0x3A:  # the scheme ends with ':'
-        return False
-    at += 1
-    if at + 1 < end and data[at] == 0x2F and data[at + 1] == 0x2F:
-        at = _host_end(data, at + 2, end)
-        if at < 0:
-            return False
-    fragment = False
+def _plain_path(data: Bytes, at: int, end: int, fragment: bool) -> bool:  # noqa: FBT001 - a kernel
+    """Tell whether data[at:end] obviously ends an IRI whose fragment has begun or not."""
     while at < end:
         byte = data[at]
         if byte >= 0x80:
@@ -122,6 +110,59 @@ def _plain_iri(data: Bytes, at: int, end: int) -> bool:
             return False
         at += 1
     return True
+
+
+@allocating
+def _plain_iri(data: Bytes, at: int, end: int) -> bool:
+    """Tell whether data[at:end], without its angle brackets, is obviously an absolute IRI."""
+    first = data[at] if at < end else 0
+    if not (0x61 <= first <= 0x7A or 0x41 <= first <= 0x5A):
+        return False
+    while at < end and _CLASS[data[at]] & 1:
+        at += 1
+    if at >= end or data[at] != 0x3A:  # the scheme ends with ':'
+        return False
+    at += 1
+    if at + 1 < end and data[at] == 0x2F and data[at + 1] == 0x2F:
+        at = _host_end(data, at + 2, end)
+        if at < 0:
+            return False
+    return _plain_path(data, at, end, False)
+
+
+BEGIN, SIZE, FRAGMENT = 0, 1, 2
+"""Cells of a start that IRIs share, up to a `/` or `#` after the host: where it is in the data, its
+size (0: there is none), and whether it is the start of the fragment."""
+
+
+@inlined
+def note_start(data: Bytes, at: int, end: int, like: NDArray[np.int64]) -> None:
+    """Note up to where a plain IRI, with its angle brackets, may be like the next ones."""
+    last = end - 2
+    while last > at and data[last] != 0x2F and data[last] != 0x23:  # / #
+        last -= 1
+    like[BEGIN], like[SIZE], like[FRAGMENT] = at, last + 1 - at, 0
+    # There is none, or it is one of the slashes before the host: what follows them is no path.
+    slash = data[last] == 0x2F and (data[last - 1] == 0x2F or data[last - 1] == 0x3A)
+    if last == at or slash:
+        like[SIZE] = 0
+    for index in range(at, last + 1):
+        like[FRAGMENT] |= data[index] == 0x23
+
+
+@inlined
+def shares_start(data: Bytes, at: int, end: int, like: NDArray[np.int64]) -> bool:
+    """Whether a text has the noted start."""
+    size = like[SIZE]
+    return 0 < size < end - at and equal_bytes(data, at, data, like[BEGIN], size)
+
+
+@inlined
+def plain_rest(data: Bytes, at: int, end: int, like: NDArray[np.int64]) -> bool:
+    """Whether a text with the noted start is obviously an absolute IRI."""
+    return data[end - 1] == 0x3E and _plain_path(
+        data, at + like[SIZE], end - 1, like[FRAGMENT] != 0
+    )
 
 
 @allocating
