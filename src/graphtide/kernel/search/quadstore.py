@@ -315,6 +315,7 @@ class QuadStore:
         left, programs = Allowance(self.limits, "flush"), range(len(self._order))
         before = self._split(self._evaluate(programs, tx, left)) if len(self) else {}
         self._table.reserve_rows(many)
+        self._room = 0  # its arrays may be others now
         for first in range(0, many, CHUNK):
             self._apply_chunk(changes, first, min(first + CHUNK, many), 0, reacts=False)
         if not self._order:
