@@ -230,7 +230,10 @@ class TermDictionary:
         """Retain the terms of some ids until they are released."""
         if self.top >= len(self._pins):
             self._pins = term_tables.resized(self._pins, 2 * self.top)
-        self._pins[ids] = True
+        if isinstance(ids, np.ndarray):
+            _mark(ids, self._pins)
+        else:
+            self._pins[ids] = True
 
     def release(self, ids: int | NDArray[np.integer]) -> None:
         """Let go of ids that were pinned: their terms are freed once nobody else holds them.

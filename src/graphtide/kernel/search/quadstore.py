@@ -446,7 +446,7 @@ class QuadStore:
 
     def quads(self) -> Ints:
         """The current quads, one row each."""
-        return self._table.values()[:, :4]
+        return self._table.values(4)
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of all quads, and the constants of the programs."""
