@@ -418,6 +418,7 @@ class WriteBuffer:
 
     >>> buffer = WriteBuffer()
     >>> buffer.several(17, 0, [(1, (2, 3, 4, 0))])
+    1
     >>> buffer.take()[0].tolist()
     [[0, 1, 2, 3, 4, 0]]
     """
@@ -439,19 +440,22 @@ class WriteBuffer:
         larger[0][: len(rows)] = rows
         self._space, self._bytes = larger, larger[1]
 
-    def several(self, time: int, tx: int, changes: Sequence[tuple[int, Ids]]) -> None:
-        """Add a transaction; it is part of the buffer when all of its changes are written."""
-        end = self._end
+    def several(self, time: int, tx: int, changes: Sequence[tuple[int, Ids]]) -> int:
+        """Add a transaction, which is there when all of it is written; how many changes wait."""
+        end, waiting = self._end, self.waiting
         while end + 24 * len(changes) > len(self._bytes):
             self._make_room()
-        for diff, ids in changes:
-            _write(self._bytes, end, self.waiting, diff, *ids)
+        room = self._bytes
+        for diff, (s, p, o, g) in changes:
+            _write(room, end, waiting, diff, s, p, o, g)
             end += 24
-        if not self.waiting:
+        times = self._times
+        times += (time,)  # from here on nothing is called: an interrupt comes before or after
+        if not waiting:
             self._first = tx
-        self._times.append(time)
         self._end = end
-        self.waiting += 1
+        self.waiting = waiting + 1
+        return end // 24
 
     def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
         """Add a transaction of one change; how many transactions wait now."""
@@ -462,17 +466,13 @@ class WriteBuffer:
         except struct.error:  # there is no room
             self._make_room()
             _write(self._bytes, end, waiting, diff, s, p, o, g)
+        times = self._times
+        times += (time,)  # from here on nothing is called: an interrupt comes before or after
         if not waiting:
             self._first = tx
-        self._times.append(time)
         self._end = end + 24
         self.waiting = waiting = waiting + 1
         return waiting
-
-    @property
-    def changes(self) -> int:
-        """How many changes wait."""
-        return self._end // 24
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the changes that wait."""

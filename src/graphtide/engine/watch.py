@@ -206,8 +206,9 @@ class Query:
         with self.lock:
             self._host.flush()
             taken = list(self._history)
-            self._history.clear()
-            self._held = 0
+            if taken:
+                self._history.clear()
+                self._held = 0
             return taken
 
     def history(self) -> list[tuple[Ints, TransactionTimes]]:
@@ -303,12 +304,13 @@ class Query:
         frame: pd.DataFrame = self.table().to_pandas()
         return frame
 
-    @synchronized
     def count(self) -> int:
         """How many rows the current answer has, duplicates counted."""
-        self._host.settle()
-        # A graph that stores no quads cannot tell a redundant delete.
-        return max(self._count, 0) if self.windows is None else self.windows.count(self._count)
+        with self.lock:
+            self._host.settle()
+            # A graph that stores no quads cannot tell a redundant delete.
+            held = self._count
+            return (held if held > 0 else 0) if self.windows is None else self.windows.count(held)
 
     @synchronized
     def answer(self) -> bool:
