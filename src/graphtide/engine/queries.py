@@ -61,6 +61,9 @@ planning a large query take longer than many changes."""
 SAMPLED, MAX_SAMPLED = 64, 4096
 """Changes after which some are counted by predicate, and about how many of them at once."""
 
+UNOBSERVED = 16
+"""Changes with an effect on answers that may pass before somebody looks whether it is time to."""
+
 
 class ChangeRates:
     """How many changes of each predicate were observed, about; what was long ago counts less."""
@@ -248,7 +251,7 @@ class DirectReader(NamedTuple):
 
     query: Query
     columns: Ints
-    nodes: tuple[Node, ...]
+    nodes: tuple[Node, Node]
 
 
 class QueryRegistry:
@@ -270,6 +273,7 @@ class QueryRegistry:
         self._direct: dict[int, DirectReader | None] = {}  # by program; found when needed
         self._look_at = FIRST_REPLAN
         self._look_after = 0.0
+        self._unobserved = 0
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
         self._to_plan: list[Query] = []  # whose estimates were off when they were last looked at
         self._prepared: list[PreparedQuery] = []
@@ -391,13 +395,14 @@ class QueryRegistry:
         if len(batches) == 1:
             [(number, batch)] = batches.items()
             rows = len(batch)
-            direct = self._direct.get(number) if rows <= SMALL else None
-            if direct is None and rows <= SMALL and number not in self._direct:
+            direct = self._direct.get(number)
+            if direct is None and number not in self._direct:
                 direct = self._direct[number] = self._find_direct(number)
-            if direct is not None:  # as `take` and the network would do it, but in fewer steps
-                query, columns, nodes = direct
-                for node in nodes:
-                    node.messages += rows
+            if direct is not None and rows <= SMALL:
+                # As `take` and the network would do it, but in fewer steps.
+                query, columns, (search, projection) = direct
+                search.messages += rows
+                projection.messages += rows
                 delta = query.take(batch, stamps, columns)
                 self._observe(changes)
                 return [] if delta is None else [(query, delta)]
@@ -435,6 +440,10 @@ class QueryRegistry:
 
     def _observe(self, changes: Ints | None) -> None:
         """Count some changes by predicate, and plan again where it is time to."""
+        self._unobserved += 0 if changes is None else len(changes)
+        if self._unobserved < UNOBSERVED and not self._to_plan:
+            return
+        self._unobserved = 0
         changed = self._store.changed
         if changes is not None and changed - self.plans.rates.counted >= SAMPLED:
             self.plans.rates.sample(changes, changed)

@@ -479,12 +479,14 @@ class Query:
             return None
         self._count += net.item(0, DIFF) if rows == 1 else int(net[:, DIFF].sum())
         self._history.append((net, stamps))
-        self._held += rows
+        self._held = held = self._held + rows
         limit = self._limit
-        while limit is not None and self._held > limit and self._evict(limit):
-            pass
-        listening = self._on_delta or self._on_appear or self._on_disappear
-        return self._delta(net, stamps) if listening else None
+        if limit is not None and held > limit:
+            while self._held > limit and self._evict(limit):
+                pass
+        if self._on_delta or self._on_appear or self._on_disappear:
+            return self._delta(net, stamps)
+        return None
 
     def fresh_answer(self, rows: Ints) -> Answer:
         """An answer of some rows."""

@@ -202,7 +202,7 @@ class Network:
             self._routes[leaves] = route
         return route
 
-    def projection(self, leaf: int) -> tuple[int, Ints, tuple[Node, ...]] | None:
+    def projection(self, leaf: int) -> tuple[int, Ints, tuple[Node, Node]] | None:
         """If all that reads a leaf is one projection, which no node reads: its id and its columns.
 
         With it come the nodes that count what passes. Such changes need no step.
