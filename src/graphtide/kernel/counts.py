@@ -22,7 +22,7 @@ from graphtide.kernel.rowtable import (
     remove_row,
     row_hash,
 )
-from graphtide.kernel.views import ints1, ints2, longs1, make_block
+from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, make_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ class Answer:
 
     def __init__(self, width: int) -> None:
         self._table = RowTable(width)
-        self._room = 0
+        self._room = UNKNOWN
         self._columns: Ints = np.arange(VALUES, VALUES + width, dtype=np.int32)
         self._taken = self._columns  # which columns the block has
         self._key: Ints = np.zeros((1, max(width, 1)), np.int32)
@@ -134,7 +134,7 @@ class Answer:
 
     def _make_room(self, rows: int, taken: Ints) -> None:
         """Make room for so many rows, and lay out the arrays."""
-        self._room = 0  # until the block is that of the table, also after an interrupt
+        self._room = UNKNOWN  # also after an interrupt
         room = self._table.reserve(max(rows, SCRATCH))
         table = self._table.arrays
         if table is not self._viewed or taken is not self._taken:
@@ -158,7 +158,7 @@ class Answer:
         touched = np.empty((len(rows), 2), np.int32)
         block = self._laid_out(table.arrays, self._columns)
         consolidate_step(block, width, batch, touched, unused)
-        self._room, self._table = 0, table  # last: whatever fails before has changed nothing
+        self._room, self._table = UNKNOWN, table  # last: whatever fails before has changed nothing
 
     def rows(self) -> Ints:
         """The current rows `[values…, count]`."""

@@ -17,16 +17,17 @@ from graphtide.jit import JIT
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from graphtide.kernel.batch import Ints, Longs
-
 CELLS = 3
 """Cells of a block for each array: its address, and its shape."""
 
 Block = Any
 """An array of int64 for compiled loops."""
 
+UNKNOWN = -1
+"""The room in a table of which there is no block, or one that may be of other arrays."""
 
-def make_block(arrays: Sequence[Ints | Longs]) -> Block:
+
+def make_block(arrays: Sequence[np.ndarray[Any, Any]]) -> Block:
     """Lay arrays out; they are contiguous, and of one dimension or two.
 
     >>> block = make_block([np.zeros((2, 5), np.int32)])
@@ -84,3 +85,4 @@ ints1 = _viewer("int32", 1)
 ints2 = _viewer("int32", 2)
 longs1 = _viewer("int64", 1)
 longs2 = _viewer("int64", 2)
+floats1 = _viewer("float64", 1)

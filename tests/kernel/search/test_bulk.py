@@ -113,4 +113,7 @@ def test_a_large_transaction_finds_room_that_deletes_have_left():
     large[:, 1], large[:, 3] = 1, FROM
     large[:, 2] = large[:, 4] = np.arange(100_000, 200_000)
     store.apply(large)
-    assert sorted(store.quads()[:, 0].tolist()) == [*range(29_001, 30_001), *range(100_000, 200_000)]
+    assert sorted(store.quads()[:, 0].tolist()) == [
+        *range(29_001, 30_001),
+        *range(100_000, 200_000),
+    ]

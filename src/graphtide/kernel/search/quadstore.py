@@ -45,7 +45,7 @@ from graphtide.kernel.search.program import (
     restricted,
 )
 from graphtide.kernel.search.react import react
-from graphtide.kernel.views import ints1, ints2, longs1, longs2, make_block
+from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, longs2, make_block
 from graphtide.limits import Allowance, Limits, allowance
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ MAX_RETAINED = 1 << 16
 
 SPARE = 64
 """Changes for which room is made at least, so that few single ones have to look for it."""
+
+FEW_ROWS, FEW_PROGRAMS = 256, 4
+"""Rows of output, and programs in it, that are looked at in Python: sorting takes longer."""
 
 FEW_CHANGES = 8
 """Fewer changes are not prefetched: it takes as long as they do."""
@@ -202,7 +205,7 @@ class QuadStore:
         self._table = RowTable(4)
         self._compiled = NO_PROGRAMS
         self._stale = False  # whether programs came or went that are not compiled yet
-        self._room = 0
+        self._room = UNKNOWN
         self._block: Block = None
         self._viewed: tuple[Table | None, SearchArrays | None] = None, None  # what the block has
         self._counts = np.zeros(col.COUNTS, np.int64)
@@ -256,7 +259,7 @@ class QuadStore:
         number = self._next
         self._next += 1
         self._programs[number] = program
-        self._stale, self._room = True, 0
+        self._stale, self._room = True, UNKNOWN
         return number
 
     def follow(self, number: int) -> None:
@@ -265,7 +268,7 @@ class QuadStore:
     def remove(self, number: int) -> None:
         """Remove a program, and the indexes that only it needed."""
         del self._programs[number]
-        self._stale, self._room = True, 0
+        self._stale, self._room = True, UNKNOWN
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
         """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause.
@@ -312,7 +315,7 @@ class QuadStore:
         left, programs = Allowance(self.limits, "flush"), range(len(self._order))
         before = self._split(self._evaluate(programs, tx, left)) if len(self) else {}
         self._table.reserve_rows(many)
-        self._room = 0  # its arrays may be others now
+        self._room = UNKNOWN  # its arrays may be others now
         for first in range(0, many, CHUNK):
             self._apply_chunk(changes, first, min(first + CHUNK, many), 0, reacts=False)
         if not self._order:
@@ -326,7 +329,7 @@ class QuadStore:
         self, changes: Ints, first: int, end: int, n: int, *, reacts: bool = True
     ) -> int:
         many = end - first
-        if self._room < many or self._block is None:
+        if self._room < many:
             self._make_room(many)
         self._room -= many
         written: int = apply_changes(
@@ -348,7 +351,7 @@ class QuadStore:
     def _make_room(self, many: int) -> None:
         """Make room for so many changes, and lay out the arrays if they are others now."""
         plan = self._plan
-        self._room = 0  # until the block is that of the table, also after an interrupt
+        self._room = UNKNOWN  # also after an interrupt
         room = self._table.reserve(max(many, SPARE))
         table, viewed = self._table.arrays, self._viewed
         if table is not viewed[0] or plan is not viewed[1]:
@@ -385,7 +388,7 @@ class QuadStore:
         other.apply(changes)
         other.apply(undone)
         other._store_all = self._store_all
-        other._room = 0
+        other._room = UNKNOWN
         interrupted = self._counts[col.APPLIED] > 0 and len(undone) > 0
         first = col.BEFORE if interrupted else 0
         other._counts[:] = 0
@@ -466,10 +469,18 @@ class QuadStore:
         """The output by program; the common case of one program needs no sort."""
         if not len(out):
             return {}
-        first = out.item(0, col.OUT_PROGRAM)
-        if len(self._order) == 1 or not np.any(out[:, col.OUT_PROGRAM] != first):
-            return {self._order[first]: self._batch(out, first)}
-        ordered = out[np.argsort(out[:, col.OUT_PROGRAM], kind="stable")]
+        column = out[:, col.OUT_PROGRAM]
+        if len(self._order) == 1:
+            return {self._order[0]: self._batch(out, 0)}
+        if len(out) <= FEW_ROWS:
+            places = set(column.tolist())
+            if len(places) == 1:
+                return {self._order[at]: self._batch(out, at) for at in places}
+            if len(places) <= FEW_PROGRAMS:
+                return {self._order[at]: self._batch(out[column == at], at) for at in places}
+        elif not np.any(column != column[0]):
+            return {self._order[column[0]]: self._batch(out, column[0])}
+        ordered = out[np.argsort(column, kind="stable")]
         present, starts = np.unique(ordered[:, col.OUT_PROGRAM], return_index=True)
         parts = np.split(ordered, starts[1:])
         return {
@@ -487,7 +498,7 @@ class QuadStore:
         before = self._compiled
         programs = [self._programs[number] for number in self._order]
         self._compiled = compile_programs(programs, before.keys)
-        self._room = 0  # so that the kernel's block is made anew
+        self._room = UNKNOWN
         widest = max((p.outputs for p in self._programs.values()), default=0)
         if self._out.shape[1] != 3 + widest:
             self._out = np.empty((256, 3 + widest), np.int32)
