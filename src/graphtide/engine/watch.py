@@ -311,9 +311,9 @@ class Query:
         """How many rows the current answer has, duplicates counted."""
         with self.lock:
             self._host.settle()
-            # A graph that stores no quads cannot tell a redundant delete.
-            held = self._count
-            return (held if held > 0 else 0) if self.windows is None else self.windows.count(held)
+            if self.windows is not None:
+                return self.windows.count(self._count)
+            return max(self._count, 0)  # without quads, redundant deletes cannot be told
 
     @synchronized
     def answer(self) -> bool:

@@ -47,17 +47,18 @@ def _viewer(name: str, dimensions: int) -> Callable[[Block, int], Any]:
     """A function for compiled loops: a view of the array at a place of a block."""
     if not JIT:
         return lambda block, place: block[place]
-    from llvmlite import ir  # noqa: PLC0415 - the twins run where Numba is not installed
-    from numba import types  # noqa: PLC0415
+    from numba import types  # noqa: PLC0415 - the twins run where Numba is not installed
     from numba.extending import intrinsic  # noqa: PLC0415
-    from numba.np.arrayobj import make_array, populate_array  # noqa: PLC0415
 
     element: Any = getattr(types, name)
     viewed: Any = types.Array(element, dimensions, "C")
 
     def view(_: Any, block: Any, place: Any) -> Any:  # noqa: ANN401 - types of Numba
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-            word = ir.IntType(64)
+            # Imported by whoever compiles: stored machine code does not need it.
+            from numba.np.arrayobj import make_array, populate_array  # noqa: PLC0415
+
+            word = context.get_value_type(types.int64)
             cells = make_array(signature.args[0])(context, builder, args[0]).data
             at = context.cast(builder, args[1], signature.args[1], types.int64)
             first = builder.mul(at, word(CELLS))

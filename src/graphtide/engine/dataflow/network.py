@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphtide.engine.dataflow.due_rows import DueRows, Now
-from graphtide.engine.dataflow.operators import KeepColumns, Operator, constant_batch, make_operator
+from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
 from graphtide.kernel.batch import DIFF, Ints, Longs, empty_batch
 from graphtide.limits import Allowance

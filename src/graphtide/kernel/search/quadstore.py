@@ -51,7 +51,7 @@ from graphtide.limits import Allowance, Limits, allowance
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from graphtide.kernel.batch import Int, Longs
+    from graphtide.kernel.batch import Int
     from graphtide.kernel.views import Block
 
 
