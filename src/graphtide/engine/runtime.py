@@ -180,8 +180,7 @@ class Runtime:
     def settle(self) -> None:
         """Flush at the start or at the end of what a user calls: terms may be freed here."""
         self.flush()
-        if self.terms.grown or ALWAYS:
-            self.reclaim()
+        self.reclaim()
 
     def reclaim(self, *, calls: int = 0) -> None:
         """A safe point, inside so many calls of users: free terms if nothing is under way.

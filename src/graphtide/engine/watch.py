@@ -23,7 +23,7 @@ from graphtide.engine.results import (
 from graphtide.errors import GraphtideError
 from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, Ints
-from graphtide.kernel.counts import DELTA_VALUES
+from graphtide.kernel.counts import DELTA_VALUES, SCRATCH
 from graphtide.plan.explain import ExplainFormat, explain
 
 if TYPE_CHECKING:
@@ -52,9 +52,6 @@ LARGE_HISTORY: Final = 1000
 
 MAX_COUNTED: Final = 200_000
 """Quads of a graph up to which explain counts the rows of every node unasked."""
-
-FEW_ROWS: Final = 64
-"""Rows that are added up in Python: NumPy takes longer to begin."""
 
 _REGISTERED = count()
 
@@ -209,9 +206,8 @@ class Query:
         with self.lock:
             self._host.flush()
             taken = list(self._history)
-            if taken:
-                self._history.clear()
-                self._held = 0
+            self._history.clear()
+            self._held = 0
             return taken
 
     def history(self) -> list[tuple[Ints, TransactionTimes]]:
@@ -311,9 +307,8 @@ class Query:
         """How many rows the current answer has, duplicates counted."""
         with self.lock:
             self._host.settle()
-            if self.windows is not None:
-                return self.windows.count(self._count)
-            return max(self._count, 0)  # without quads, redundant deletes cannot be told
+            # A graph that stores no quads cannot tell a redundant delete.
+            return max(self._count, 0) if self.windows is None else self.windows.count(self._count)
 
     @synchronized
     def answer(self) -> bool:
@@ -480,17 +475,14 @@ class Query:
         rows = len(net)
         if not rows:
             return None
-        diffs = net[:, DIFF]
-        self._count += sum(diffs.tolist()) if rows < FEW_ROWS else int(diffs.sum())
+        self._count += sum(net[:, DIFF].tolist()) if rows <= SCRATCH else int(net[:, DIFF].sum())
         self._history.append((net, stamps))
-        self._held = held = self._held + rows
+        self._held += rows
         limit = self._limit
-        if limit is not None and held > limit:
-            while self._held > limit and self._evict(limit):
-                pass
-        if self._on_delta or self._on_appear or self._on_disappear:
-            return self._delta(net, stamps)
-        return None
+        while limit is not None and self._held > limit and self._evict(limit):
+            pass
+        listening = self._on_delta or self._on_appear or self._on_disappear
+        return self._delta(net, stamps) if listening else None
 
     def fresh_answer(self, rows: Ints) -> Answer:
         """An answer of some rows."""
