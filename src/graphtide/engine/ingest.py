@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -310,6 +310,8 @@ ObjectLike = TermLike | int | float | Decimal | datetime | date
 
 Ids = tuple[int, int, int, int]
 
+_LARGE: Final = 1 << 63
+
 NOT_MATCHED: Ids = (0, 0, 0, 0)
 """Stands for a quad that is not stored, because no query can match it."""
 
@@ -346,7 +348,9 @@ def quad_ids(
         _refuse(s, "subject", (NamedNode, BlankNode))
     if p.__class__ is not str or not ("<=" < p < "=" or (p[:1] == "<" and p[:2] != "<<")):
         _refuse(p, "predicate", (NamedNode,))
-    if o.__class__ is not str and not isinstance(o, TERM_TYPES):
+    if o.__class__ is int and -_LARGE < o < _LARGE:
+        o = f'"{o}"^^<{XSD}integer>'  # whose id is found in less time than that of a `Literal`
+    elif o.__class__ is not str and not isinstance(o, TERM_TYPES):
         o = as_term(o)
     known, intern = terms.known.get, terms.intern_new
     graph = 0
@@ -418,6 +422,7 @@ class WriteBuffer:
 
     >>> buffer = WriteBuffer()
     >>> buffer.several(17, 0, [(1, (2, 3, 4, 0))])
+    1
     >>> buffer.take()[0].tolist()
     [[0, 1, 2, 3, 4, 0]]
     """
@@ -439,19 +444,22 @@ class WriteBuffer:
         larger[0][: len(rows)] = rows
         self._space, self._bytes = larger, larger[1]
 
-    def several(self, time: int, tx: int, changes: Sequence[tuple[int, Ids]]) -> None:
-        """Add a transaction; it is part of the buffer when all of its changes are written."""
-        end = self._end
+    def several(self, time: int, tx: int, changes: Sequence[tuple[int, Ids]]) -> int:
+        """Add a transaction, which is there when all of it is written; how many changes wait."""
+        end, waiting = self._end, self.waiting
         while end + 24 * len(changes) > len(self._bytes):
             self._make_room()
-        for diff, ids in changes:
-            _write(self._bytes, end, self.waiting, diff, *ids)
+        room = self._bytes
+        for diff, (s, p, o, g) in changes:
+            _write(room, end, waiting, diff, s, p, o, g)
             end += 24
-        if not self.waiting:
+        times = self._times
+        times += (time,)  # from here on nothing is called: an interrupt comes before or after
+        if not waiting:
             self._first = tx
-        self._times.append(time)
         self._end = end
-        self.waiting += 1
+        self.waiting = waiting + 1
+        return end // 24
 
     def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
         """Add a transaction of one change; how many transactions wait now."""
@@ -462,17 +470,13 @@ class WriteBuffer:
         except struct.error:  # there is no room
             self._make_room()
             _write(self._bytes, end, waiting, diff, s, p, o, g)
+        times = self._times
+        times += (time,)  # from here on nothing is called: an interrupt comes before or after
         if not waiting:
             self._first = tx
-        self._times.append(time)
         self._end = end + 24
         self.waiting = waiting = waiting + 1
         return waiting
-
-    @property
-    def changes(self) -> int:
-        """How many changes wait."""
-        return self._end // 24
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the changes that wait."""

@@ -17,6 +17,7 @@ from graphtide.algebra.nodes import SelectQuery, Slice
 from graphtide.algebra.variables import predicates_of, schema
 from graphtide.engine.dataflow.due_rows import Now
 from graphtide.engine.dataflow.network import SMALL, Network, NodeIds, actual_rows
+from graphtide.engine.dataflow.operators import KeepColumns
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
 from graphtide.engine.evaluate import PREDICATE, evaluate_once, in_order, measure
 from graphtide.engine.services import load_services
@@ -61,6 +62,9 @@ planning a large query take longer than many changes."""
 
 SAMPLED, MAX_SAMPLED = 64, 4096
 """Changes after which some are counted by predicate, and about how many of them at once."""
+
+UNOBSERVED = 16
+"""Changes with an effect on answers that may pass before somebody looks whether it is time to."""
 
 
 class ChangeRates:
@@ -255,11 +259,16 @@ class PreparedQuery:
 
 
 class DirectReader(NamedTuple):
-    """The one query that reads a search, by a projection: its columns, the nodes in between."""
+    """The one query that reads a search, through a chain of nodes: its rows need no network.
+
+    A projection at the end of the chain is no step: the query takes some `columns`.
+    """
 
     query: Query
-    columns: Ints
-    nodes: tuple[Node, ...]
+    columns: Ints | None
+    steps: tuple[Node, ...]
+    passed: tuple[Node, ...]
+    """The search, and a projection at the end: they count what passes."""
 
 
 class QueryRegistry:
@@ -281,6 +290,7 @@ class QueryRegistry:
         self._direct: dict[int, DirectReader | None] = {}  # by program; found when needed
         self._look_at = FIRST_REPLAN
         self._look_after = 0.0
+        self._unobserved = 0
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
         self._to_plan: list[Query] = []  # whose estimates were off when they were last looked at
         self._prepared: list[PreparedQuery] = []
@@ -401,30 +411,51 @@ class QueryRegistry:
         """Take in the rows that changes of quads caused, by program; the deltas to notify of."""
         if len(batches) == 1:
             [(number, batch)] = batches.items()
-            rows = len(batch)
-            direct = self._direct.get(number) if rows <= SMALL else None
-            if direct is None and rows <= SMALL and number not in self._direct:
+            direct = self._direct.get(number)
+            if direct is None and number not in self._direct:
                 direct = self._direct[number] = self._find_direct(number)
-            if direct is not None:  # as `take` and the network would do it, but in fewer steps
-                query, columns, nodes = direct
-                for node in nodes:
-                    node.messages += rows
-                delta = query.take(batch, stamps, columns)
+            if direct is not None and len(batch) <= SMALL:
+                # As `take` and the network would do it, but in fewer steps.
+                delta = self._take_direct(direct, batch, stamps)
                 self._observe(changes)
-                return [] if delta is None else [(query, delta)]
+                return [] if delta is None else [(direct.query, delta)]
         with Allowance(self.plans.limits, "flush") as left:
             return self.take(self.plans.advance(batches, left), stamps, changes)
 
+    def _take_direct(
+        self, direct: DirectReader, batch: Ints, stamps: TransactionTimes
+    ) -> Delta | None:
+        query, columns, steps, (search, *projection) = direct
+        search.messages += len(batch)
+        if steps:
+            with Allowance(self.plans.limits, "flush") as left:
+                for node in steps:
+                    batch = node.operator.step(batch)
+                    rows = len(batch)
+                    if not rows:
+                        return None
+                    node.messages += rows
+                    if rows > SMALL:
+                        left.spend(batch.nbytes)
+        for node in projection:
+            node.messages += len(batch)
+        return query.take(batch, stamps, columns)
+
     def _find_direct(self, number: int) -> DirectReader | None:
-        leaf = self.plans.leaf(number)
-        if leaf is None or leaf in self._readers:  # a query has all columns
+        leaf, network = self.plans.leaf(number), self.plans.network
+        chain = [] if leaf is None else network.chain(leaf)
+        if not chain:
             return None
-        found = self.plans.network.projection(leaf)
-        if found is None:
+        *before, last = chain
+        readers = self._readers.get(last, [])
+        if len(readers) != 1 or any(node_id in self._readers for node_id in before):
             return None
-        node_id, columns, nodes = found
-        readers = self._readers.get(node_id, [])
-        return DirectReader(readers[0], columns, nodes) if len(readers) == 1 else None
+        nodes = list(map(network.node, (*before, last)))
+        operator = nodes[-1].operator
+        columns = operator.columns if isinstance(operator, KeepColumns) else None
+        end = len(nodes) - (columns is not None)
+        passed = (nodes[0], *nodes[end:])
+        return DirectReader(readers[0], columns, tuple(nodes[1:end]), passed)
 
     def take(
         self, outputs: Mapping[int, Ints], stamps: TransactionTimes, changes: Ints | None = None
@@ -446,6 +477,10 @@ class QueryRegistry:
 
     def _observe(self, changes: Ints | None) -> None:
         """Count some changes by predicate, and plan again where it is time to."""
+        self._unobserved += 0 if changes is None else len(changes)
+        if self._unobserved < UNOBSERVED and not self._to_plan:
+            return
+        self._unobserved = 0
         changed = self._store.changed
         if changes is not None and changed - self.plans.rates.counted >= SAMPLED:
             self.plans.rates.sample(changes, changed)

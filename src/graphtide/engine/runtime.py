@@ -343,21 +343,22 @@ class Runtime:
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
-        self.schedule.accept()
-        stamp = self.clock
-        moves = time is not None and time != stamp
-        if self.strict and not (moves and self.schedule.followers):
+        schedule = self.schedule
+        if schedule.calling or schedule.buffer.sink is not None:
+            schedule.accept()
+        moves = time is not None and time != schedule.clock
+        if self.strict and not (moves and schedule.followers):
             storage.refuse_redundant(self, changes)  # and it does not move the clock
         if time is not None and moves:
-            with self.schedule:
-                self.schedule.advance(time)
+            with schedule:
+                schedule.advance(time)
                 self.commit(changes, None)
             return
         if self.eager and self._buffer.waiting:
             self.flush()
-        self.last_tx += 1
-        self._buffer.several(stamp, self.last_tx, changes)
-        if self._buffer.changes >= self.max_buffered or self.one_by_one:
+        self.last_tx = tx = self.last_tx + 1
+        waiting = self._buffer.several(schedule.clock, tx, changes)
+        if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             self.flush()
 
     # --- batches ---

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from graphtide.engine.ingest import Ids, ObjectLike, TermLike, Transactions, signed
-from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
     from graphtide.engine.runtime import Runtime
@@ -33,32 +32,29 @@ class Transaction:
     (2, 17)
     """
 
+    __slots__ = ("__weakref__", "_append", "_changes", "_ids", "_runtime", "_time", "lock")
+
     def __init__(self, runtime: Runtime, time: int | None) -> None:
         self._runtime = runtime
         self.lock = runtime.lock
         self._time = time
+        self._ids = runtime.quad_ids_of
         self._changes: list[tuple[int, Ids]] | None = None
+        self._append: Callable[[tuple[int, Ids]], None] = _not_open
 
-    @synchronized
     def insert(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Insert a quad (into the default graph, unless `g` names another)."""
-        self._add(1, self._runtime.quad_ids_of(self._runtime.terms, s, p, o, g))
+        with self.lock:
+            self._append((1, self._ids(self._runtime.terms, s, p, o, g)))
 
-    @synchronized
     def delete(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Delete a quad."""
-        self._add(-1, self._runtime.quad_ids_of(self._runtime.terms, s, p, o, g))
-
-    def _add(self, diff: int, ids: Ids) -> None:
-        if self._changes is None:
-            raise GraphtideError(
-                "this transaction is not open, so its change would be lost",
-                hint="write `with graph.transaction() as tx:` and change the graph inside",
-            )
-        self._changes.append((diff, ids))
+        with self.lock:
+            self._append((-1, self._ids(self._runtime.terms, s, p, o, g)))
 
     def __enter__(self) -> Self:
-        self._changes = []
+        self._changes = changes = []
+        self._append = changes.append
         self._runtime.terms.holders.add(self)
         return self
 
@@ -66,17 +62,24 @@ class Transaction:
         """The ids of the changes so far."""
         yield flat_ids(ids for _, ids in self._changes or ())
 
-    @synchronized
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        changes, self._changes = self._changes, None
-        if kind is None and changes is not None:
-            self._runtime.commit(changes, self._time)
-            self._runtime.reclaim()
+        with self.lock:
+            changes, self._changes, self._append = self._changes, None, _not_open
+            if kind is None and changes is not None:
+                self._runtime.commit(changes, self._time)
+                self._runtime.reclaim()
+
+
+def _not_open(_: tuple[int, Ids]) -> None:
+    raise GraphtideError(
+        "this transaction is not open, so its change would be lost",
+        hint="write `with graph.transaction() as tx:` and change the graph inside",
+    )
 
 
 Underway = tuple[Transactions | None, list[Ints], int]

@@ -22,7 +22,7 @@ from graphtide.engine.results import (
 from graphtide.errors import GraphtideError
 from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, Ints
-from graphtide.kernel.counts import DELTA_VALUES
+from graphtide.kernel.counts import DELTA_VALUES, SCRATCH
 from graphtide.plan.explain import ExplainFormat, explain
 
 if TYPE_CHECKING:
@@ -304,12 +304,12 @@ class Query:
         frame: pd.DataFrame = self.table().to_pandas()
         return frame
 
-    @synchronized
     def count(self) -> int:
         """How many rows the current answer has, duplicates counted."""
-        self._host.settle()
-        # A graph that stores no quads cannot tell a redundant delete.
-        return max(self._count, 0) if self.windows is None else self.windows.count(self._count)
+        with self.lock:
+            self._host.settle()
+            # A graph that stores no quads cannot tell a redundant delete.
+            return max(self._count, 0) if self.windows is None else self.windows.count(self._count)
 
     @synchronized
     def answer(self) -> bool:
@@ -476,7 +476,7 @@ class Query:
         rows = len(net)
         if not rows:
             return None
-        self._count += net.item(0, DIFF) if rows == 1 else int(net[:, DIFF].sum())
+        self._count += sum(net[:, DIFF].tolist()) if rows <= SCRATCH else int(net[:, DIFF].sum())
         self._history.append((net, stamps))
         self._held += rows
         limit = self._limit

@@ -22,9 +22,12 @@ from graphtide.kernel.rowtable import (
     remove_row,
     row_hash,
 )
+from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, make_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from graphtide.kernel.views import Block
 
 COUNT_BEFORE, DELTA_VALUES = 2, 3
 """Columns of the output after transaction and diff: the count before, then the values."""
@@ -37,25 +40,17 @@ SPARSE, LEAST_ROOM = 8, 4096
 
 
 @compiled
-def consolidate_step(
-    rows: Ints,
-    slots: Ints,
-    heads: Ints,
-    indexes: Ints,
-    meta: Longs,
-    width: int,
-    batch: Ints,
-    columns: Ints,
-    key: Ints,
-    touched: Ints,
-    out: Ints,
-) -> Int:
+def consolidate_step(block: Block, width: int, batch: Ints, touched: Ints, out: Ints) -> Int:
     """Consolidate each transaction into the table; write the rows that changed, return how many.
 
-    `columns` are those of the batch that the table has. `key` and `touched` are scratch space: a
-    row; and two columns, a changed row and its count before.
+    The block has the table, the columns of the batch that it has, and scratch space for a row.
+    `touched` is scratch space: two columns, a changed row and its count before.
     """
-    t = Table(rows, slots, heads, indexes, meta, width)
+    t = Table(
+        ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), width
+    )
+    columns = ints1(block, 5)
+    key = ints2(block, 6)
     note = t.width + 1  # a live row's unused cell holds its index in `touched`, plus 1
     n = 0
     i = 0
@@ -108,10 +103,14 @@ class Answer:
 
     def __init__(self, width: int) -> None:
         self._table = RowTable(width)
-        self._room = 0
+        self._room = UNKNOWN
         self._columns: Ints = np.arange(VALUES, VALUES + width, dtype=np.int32)
+        self._taken = self._columns  # which columns the block has
         self._key: Ints = np.zeros((1, max(width, 1)), np.int32)
         self._touched: Ints = np.empty((SCRATCH, 2), np.int32)
+        self._block: Block = None
+        self._viewed: Table | None = None  # the table that the block has
+        self._width = DELTA_VALUES + width
 
     def step(self, batch: Ints, columns: Ints | None = None) -> Ints:
         """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`.
@@ -119,20 +118,32 @@ class Answer:
         With `columns`, only those of the batch, in this order.
         """
         rows = len(batch)
-        if self._room < rows:
-            self._room = self._table.reserve(rows)
-        self._room -= rows
-        table = self._table
-        out = np.empty((rows, DELTA_VALUES + table.width), np.int32)
-        touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
         taken = self._columns if columns is None else columns
-        n = int(consolidate_step(*table.arrays, batch, taken, self._key, touched, out))
+        if self._room < rows or taken is not self._taken:
+            self._make_room(rows, taken)
+        self._room -= rows
+        out = np.empty((rows, self._width), np.int32)
+        touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
+        n: int = consolidate_step(self._block, self._table.width, batch, touched, out)
         if rows > SCRATCH:
             self._shrink()
         if n == rows:
             return out
         # Deltas are kept for a while: a short one must not keep a long array alive.
         return out[:n].copy() if 2 * n < rows else out[:n]
+
+    def _make_room(self, rows: int, taken: Ints) -> None:
+        """Make room for so many rows, and lay out the arrays."""
+        self._room = UNKNOWN  # also after an interrupt
+        room = self._table.reserve(max(rows, SCRATCH))
+        table = self._table.arrays
+        if table is not self._viewed or taken is not self._taken:
+            block = self._laid_out(table, taken)
+            self._block, self._viewed, self._taken = block, table, taken
+        self._room = room
+
+    def _laid_out(self, table: Table, columns: Ints) -> Block:
+        return make_block((*table[:-1], columns, self._key))
 
     def _shrink(self) -> None:
         """Give back the room of an answer that was many times as large."""
@@ -142,11 +153,12 @@ class Answer:
         batch = np.zeros((len(rows), VALUES + width), np.int32)
         batch[:, DIFF], batch[:, VALUES:] = rows[:, width], rows[:, :width]
         table = RowTable(width)
-        room = table.reserve(len(rows)) - len(rows)
+        table.reserve(len(rows))
         unused = np.empty((len(rows), DELTA_VALUES + width), np.int32)
         touched = np.empty((len(rows), 2), np.int32)
-        consolidate_step(*table.arrays, batch, self._columns, self._key, touched, unused)
-        self._room, self._table = room, table  # last: whatever fails before has changed nothing
+        block = self._laid_out(table.arrays, self._columns)
+        consolidate_step(block, width, batch, touched, unused)
+        self._room, self._table = UNKNOWN, table  # last: whatever fails before has changed nothing
 
     def rows(self) -> Ints:
         """The current rows `[values…, count]`."""

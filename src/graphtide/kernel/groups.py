@@ -35,9 +35,12 @@ from graphtide.kernel.rowtable import (
     remove_row,
     row_hash,
 )
+from graphtide.kernel.views import floats1, ints1, ints2, longs1, longs2, make_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from graphtide.kernel.views import Block
 
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -150,36 +153,28 @@ def result(
 
 @compiled
 def group_step(
-    rows: Ints,
-    slots: Ints,
-    heads: Ints,
-    indexes: Ints,
-    meta: Longs,
+    block: Block,
     width: int,
-    nodes: Ints,
-    order: Numbers,
-    nodes_meta: Longs,
-    totals: Longs,
     batch: Ints,
-    keys: Ints,
-    aggregates: Ints,
     classes: Ints,
     numbers: Numbers,
-    key: Ints,
     touched: Ints,
     events: Ints,
     results: Ints,
     pending: Longs,
-    most: Numbers,
 ) -> tuple[Int, Int]:
     """Add a batch; write an event for each transaction and group, return how many.
 
     Groups that have become empty stay in the table: events name them. Returns also how many results
     are pending. If the batch cannot be added, nothing is done, and the first number says why; no
-    sum is larger than `most`.
+    sum is larger than `most`. The block is that of `GroupTable`.
     """
-    t = Table(rows, slots, heads, indexes, meta, width)
-    trees = Trees(nodes, order, nodes_meta)
+    t = Table(
+        ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), width
+    )
+    trees = Trees(ints2(block, 5), floats1(block, 6), longs1(block, 7))
+    totals, keys, aggregates = longs2(block, 8), ints1(block, 9), ints2(block, 10)
+    key, most = ints2(block, 11), floats1(block, 12)
     change = largest_change(batch, aggregates, classes, numbers)
     if change < 0:
         return np.int64(change), np.int64(0)
@@ -326,6 +321,7 @@ class GroupTable:
         self._table = RowTable(max(1, len(columns)))
         self._key = np.zeros((1, self._table.width), np.int32)
         self._scratch = self._space(SCRATCH)
+        self._viewed: tuple[Table | None, Trees | None, Longs | None, Block] = (None,) * 4
         self._events = self._results = NOTHING
         self.totals = np.zeros((0, VALUES_OF + PARTS * len(aggregates)), np.int64)
         self._shown = np.zeros((0, 1 + len(aggregates)), np.int32)
@@ -355,9 +351,8 @@ class GroupTable:
         touched, events, results, pending = space
         for _ in range(2):
             n, waiting = group_step(
-                *self._table.arrays, *self.values.arrays, self.totals, batch, self._columns,
-                self._aggregates, classes, numbers, self._key, touched, events, results,
-                pending, self._most,
+                self._block(), self._table.width, batch, classes, numbers,
+                touched, events, results, pending,
             )  # fmt: skip
             if n >= 0:
                 self._room -= most
@@ -368,6 +363,16 @@ class GroupTable:
             sums = self.totals[:, VALUES_OF + TOTAL :: PARTS][:, self._summed]
             self._most[0] = np.abs(sums).max(initial=0)
         return int(n)
+
+    def _block(self) -> Block:
+        """All arrays but those that differ from batch to batch."""
+        table, trees, totals = self._table.arrays, self.values.arrays, self.totals
+        before = self._viewed
+        if table is not before[0] or trees is not before[1] or totals is not before[2]:
+            own = totals, self._columns, self._aggregates, self._key, self._most
+            block = make_block((*table[:-1], *trees, *own))
+            self._viewed = table, trees, totals, block
+        return self._viewed[3]
 
     def rows(self, literals: Ints) -> Ints:
         """The changed rows of the last batch, given the ids of its numbers."""

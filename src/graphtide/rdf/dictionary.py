@@ -230,7 +230,10 @@ class TermDictionary:
         """Retain the terms of some ids until they are released."""
         if self.top >= len(self._pins):
             self._pins = term_tables.resized(self._pins, 2 * self.top)
-        self._pins[ids] = True
+        if isinstance(ids, np.ndarray):
+            _mark(ids, self._pins)
+        else:
+            self._pins[ids] = True
 
     def release(self, ids: int | NDArray[np.integer]) -> None:
         """Let go of ids that were pinned: their terms are freed once nobody else holds them.
@@ -248,9 +251,8 @@ class TermDictionary:
         """Return the id of a term that `known` lacks."""
         self.grown = True
         if self._buffer is None:
-            # A text that is in the table is canonical, so most literals need not be parsed. What
-            # other terms look like is checked in less time than it takes to find them first.
-            found = self._stored.find(term) if term.__class__ is str and term[:1] == '"' else 0
+            # A text that is in the table is canonical, so most terms need not be parsed.
+            found = self._stored.find(term) if term.__class__ is str else 0
             found = found or self._stored.add(canonical_of(term))
         else:
             text = canonical_text(term) if term.__class__ is str else canonical_of(term)

@@ -98,3 +98,22 @@ def test_a_limit_inside_a_large_transaction_leaves_what_can_be_undone():
     restored = store.rebuilt(store.undo(changes))
     assert restored.quads().tolist() == [[1, FROM, 1, 0]]
     assert restored.counts() == before
+
+
+def test_a_large_transaction_finds_room_that_deletes_have_left():
+    """The table grows for it although there is room for its first changes."""
+    store = QuadStore()
+    store.install(SearchProgram(((-1, FROM, -2, 0),), outputs=2))
+    for first, end, diff in ((1, 30_001, 1), (1, 29_001, -1)):
+        changes = np.zeros((end - first, 6), np.int32)
+        changes[:, 0], changes[:, 1], changes[:, 3] = np.arange(end - first), diff, FROM
+        changes[:, 2] = changes[:, 4] = np.arange(first, end)
+        store.apply(changes)
+    large = np.zeros((100_000, 6), np.int32)
+    large[:, 1], large[:, 3] = 1, FROM
+    large[:, 2] = large[:, 4] = np.arange(100_000, 200_000)
+    store.apply(large)
+    assert sorted(store.quads()[:, 0].tolist()) == [
+        *range(29_001, 30_001),
+        *range(100_000, 200_000),
+    ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphtide.engine.dataflow.due_rows import DueRows, Now
-from graphtide.engine.dataflow.operators import KeepColumns, Operator, constant_batch, make_operator
+from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
 from graphtide.kernel.batch import DIFF, Ints, Longs, empty_batch
 from graphtide.limits import Allowance
@@ -202,18 +202,22 @@ class Network:
             self._routes[leaves] = route
         return route
 
-    def projection(self, leaf: int) -> tuple[int, Ints, tuple[Node, ...]] | None:
-        """If all that reads a leaf is one projection, which no node reads: its id and its columns.
+    def chain(self, leaf: int) -> list[int]:
+        """The nodes that changes of a leaf reach, if each but the last is read by one node alone.
 
-        With it come the nodes that count what passes. Such changes need no step.
+        Otherwise, none.
         """
-        node = self._nodes[leaf]
-        if len(node.readers) != 1:
-            return None
-        (reader,) = node.readers
-        last = self._nodes[reader]
-        columns = last.operator.columns if isinstance(last.operator, KeepColumns) else None
-        return None if columns is None or last.readers else (reader, columns, (node, last))
+        found = [leaf]
+        while readers := self._nodes[found[-1]].readers:
+            (*others, reader) = readers
+            if others or len(self._nodes[reader].inputs) > 1:
+                return []
+            found.append(reader)
+        return found
+
+    def node(self, node_id: int) -> Node:
+        """The node of an id."""
+        return self._nodes[node_id]
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids that all nodes store."""

@@ -46,8 +46,12 @@ EVERY = 64
 """Higher than any pattern index: excludes a row from all patterns."""
 
 REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED, APPLIED = 0, 1, 2, 3, 4, 5, 6, 7
-"""Cells of `counts`; the last three, if the output is full: rows written, and the seed + 1 and the
-change to resume from."""
+"""Cells of `counts`: how many changes had which effect; if the output is full, the rows written,
+the seed + 1 and the change to resume from; and how many changes have been applied."""
+
+CALL, BEFORE, COUNTS = 8, 9, 13
+"""Further cells: which call of `apply` that was, what the first four cells were before it, and the
+number of cells."""
 
 FEW = 2
 """Of more seeds than these, each is probed for a partner first: most have none."""

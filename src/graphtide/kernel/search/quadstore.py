@@ -7,7 +7,7 @@ quads themselves is stored.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,12 +45,14 @@ from graphtide.kernel.search.program import (
     restricted,
 )
 from graphtide.kernel.search.react import react
+from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, longs2, make_block
 from graphtide.limits import Allowance, Limits, allowance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from graphtide.kernel.batch import Int, Longs
+    from graphtide.kernel.batch import Int
+    from graphtide.kernel.views import Block
 
 
 CHUNK = 8192
@@ -69,6 +71,12 @@ many as the stored quads they have to be."""
 MAX_RETAINED = 1 << 16
 """Rows of output space that are retained from one call to the next."""
 
+
+SPARE = 64
+"""Changes for which room is made at least, so that few single ones have to look for it."""
+
+FEW_ROWS, FEW_PROGRAMS = 256, 4
+"""Rows of output, and programs in it, that are looked at in Python: sorting takes longer."""
 
 FEW_CHANGES = 8
 """Fewer changes are not prefetched: it takes as long as they do."""
@@ -94,29 +102,10 @@ def delete_quad(t: Table, links: Int, row: Int) -> None:
 
 @compiled
 def apply_changes(
-    rows: Ints,
-    slots: Ints,
-    heads: Ints,
-    indexes: Ints,
-    meta: Longs,
-    patterns: Ints,
-    programs: Ints,
-    checks: Ints,
-    seeds: Ints,
-    dispatch: Ints,
-    walks: Longs,
-    probes: Ints,
-    probes_from: Ints,
-    bind: Ints,
-    walk_bind: Ints,
-    key: Ints,
-    frames: Longs,
-    inner: Longs,
-    walk: Longs,
-    ahead: Longs,
-    counts: Longs,
+    block: Block,
     store_all: bool,
     reacts: bool,
+    call: Int,
     changes: Ints,
     begin: Int,
     end: Int,
@@ -128,13 +117,24 @@ def apply_changes(
 
     Returns the number of rows written, or -1 if the output is full; `counts` then has the change to
     resume with, and the number of rows written. `effects` says which changes had an effect, so that
-    they can be undone; `counts` how many have been applied.
+    they can be undone; `counts` how many have been applied of which `call`.
     """
-    t = Table(rows, slots, heads, indexes, meta, 4)
+    t = Table(
+        ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), 4
+    )
     p = SearchArrays(
-        patterns, programs, checks, seeds, dispatch, walks,
-        probes, probes_from, bind, walk_bind, key, frames, inner, walk, ahead,
+        ints2(block, 5), ints2(block, 6), ints2(block, 7), ints2(block, 8), ints2(block, 9),
+        longs1(block, 10), ints2(block, 11), ints1(block, 12), ints1(block, 13), ints1(block, 14),
+        ints2(block, 15), longs2(block, 16), longs2(block, 17), longs2(block, 18),
+        longs2(block, 19),
     )  # fmt: skip
+    counts = longs1(block, 20)
+    dispatch = p.dispatch
+    if counts[col.CALL] != call:
+        counts[col.CALL] = call
+        counts[col.APPLIED] = counts[col.RESUME] = 0
+        for k in range(col.COUNTS - col.BEFORE):
+            counts[col.BEFORE + k] = counts[k]
     fetched = begin if end - begin >= FEW_CHANGES else end
     for i in range(begin, end):
         # Prefetching uses the scratch space in which an interrupted search is kept.
@@ -205,12 +205,13 @@ class QuadStore:
         self._table = RowTable(4)
         self._compiled = NO_PROGRAMS
         self._stale = False  # whether programs came or went that are not compiled yet
-        self._room = 0
-        self._state: tuple[Any, ...] = ()
-        self._counts = np.zeros(8, np.int64)
-        self._before = self._counts.tobytes()
+        self._room = UNKNOWN
+        self._block: Block = None
+        self._viewed: tuple[Table | None, SearchArrays | None] = None, None  # what the block has
+        self._counts = np.zeros(col.COUNTS, np.int64)
+        self._call = 0
         self._last: Ints = np.empty((0, 6), np.int32)
-        self._effects: Ints = np.empty(256, np.int32)
+        self._effects: Ints = np.empty(BULK, np.int32)
         self._out: Ints = np.empty((256, 3), np.int32)
 
     def __len__(self) -> int:
@@ -258,7 +259,7 @@ class QuadStore:
         number = self._next
         self._next += 1
         self._programs[number] = program
-        self._stale, self._room = True, 0
+        self._stale, self._room = True, UNKNOWN
         return number
 
     def follow(self, number: int) -> None:
@@ -267,7 +268,7 @@ class QuadStore:
     def remove(self, number: int) -> None:
         """Remove a program, and the indexes that only it needed."""
         del self._programs[number]
-        self._stale, self._room = True, 0
+        self._stale, self._room = True, UNKNOWN
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
         """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause.
@@ -275,20 +276,19 @@ class QuadStore:
         If that takes more than `limits` allow, what the changes cause is not known: the caller has
         to undo them.
         """
-        self._before = self._counts.tobytes()
-        self._counts[col.APPLIED] = 0
+        self._call += 1
         self._last = changes
         many = len(changes)
-        if len(self._effects) < many:
-            self._effects = np.empty(2 * many, np.int32)
-        if many > BULK and self._is_bulk(changes):
-            return self._apply_bulk(changes)
-        n = 0
-        if 0 < many <= CHUNK:
-            n = self._apply_chunk(changes, 0, many, 0)
-        else:
+        if many > BULK:
+            if len(self._effects) < many:
+                self._effects = np.empty(2 * many, np.int32)
+            if self._is_bulk(changes):
+                return self._apply_bulk(changes)
+            n = 0
             for first in range(0, many, CHUNK):
                 n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
+        else:
+            n = self._apply_chunk(changes, 0, many, 0)
         if n == 0:
             return {}
         if n == 1:
@@ -315,6 +315,7 @@ class QuadStore:
         left, programs = Allowance(self.limits, "flush"), range(len(self._order))
         before = self._split(self._evaluate(programs, tx, left)) if len(self) else {}
         self._table.reserve_rows(many)
+        self._room = UNKNOWN  # its arrays may be others now
         for first in range(0, many, CHUNK):
             self._apply_chunk(changes, first, min(first + CHUNK, many), 0, reacts=False)
         if not self._order:
@@ -327,31 +328,40 @@ class QuadStore:
     def _apply_chunk(
         self, changes: Ints, first: int, end: int, n: int, *, reacts: bool = True
     ) -> int:
-        if self._room < end - first:
-            plan = self._plan
-            self._room = self._table.reserve(end - first)
-            t = self._table.arrays
-            arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
-            self._state = (*arrays, *plan, self._counts, self._store_all)
-        self._room -= end - first
-        kernel: Any = apply_changes
-        written: int = kernel(
-            *self._state, reacts, changes, first, end, self._effects, self._out, n
-        )
+        many = end - first
+        if self._room < many:
+            self._make_room(many)
+        self._room -= many
+        written: int = apply_changes(
+            self._block, self._store_all, reacts, self._call,
+            changes, first, end, self._effects, self._out, n,
+        )  # fmt: skip
         left: Allowance | None = None  # most changes need no room, and no look at the clock
         while written < 0:
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
             left = left or Allowance(self.limits, "flush")
             left.allow(2 * self._out.nbytes)
             self._out = longer(self._out)
-            written = kernel(
-                *self._state, reacts, changes, stopped, end, self._effects, self._out, n
-            )
+            written = apply_changes(
+                self._block, self._store_all, reacts, self._call,
+                changes, stopped, end, self._effects, self._out, n,
+            )  # fmt: skip
         return written
+
+    def _make_room(self, many: int) -> None:
+        """Make room for so many changes, and lay out the arrays if they are others now."""
+        plan = self._plan
+        self._room = UNKNOWN  # also after an interrupt
+        room = self._table.reserve(max(many, SPARE))
+        table, viewed = self._table.arrays, self._viewed
+        if table is not viewed[0] or plan is not viewed[1]:
+            block = make_block((*table[:-1], *plan, self._counts))
+            self._block, self._viewed = block, (table, plan)
+        self._room = room
 
     def effective(self, changes: Ints) -> Ints | None:
         """Those of some changes that had an effect; None unless they were applied last."""
-        if self._last is not changes:
+        if self._last is not changes or self._counts[col.CALL] != self._call:
             return None
         many = int(self._counts[col.APPLIED])
         return changes[:many][self._effects[:many] != 0].copy()
@@ -378,10 +388,11 @@ class QuadStore:
         other.apply(changes)
         other.apply(undone)
         other._store_all = self._store_all
-        other._room = 0
+        other._room = UNKNOWN
         interrupted = self._counts[col.APPLIED] > 0 and len(undone) > 0
-        other._counts[:] = np.frombuffer(self._before, np.int64) if interrupted else self._counts
-        other._counts[col.RESUME :] = 0
+        first = col.BEFORE if interrupted else 0
+        other._counts[:] = 0
+        other._counts[: col.WRITTEN] = self._counts[first : first + col.WRITTEN]
         return other
 
     def evaluate(self, number: int) -> Ints:
@@ -401,6 +412,7 @@ class QuadStore:
         chosen = restricted(plan, cheapest_seeds(plan, programs, sizes))
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         n, high = 0, int(t.meta[HIGH])
+        self._counts[col.RESUME] = 0  # what an interrupt may have left
         for first in range(0, high, EVALUATED_AT_ONCE):
             end = min(first + EVALUATED_AT_ONCE, high)
             written = evaluate_rows(t, chosen, tx, self._counts, first, end, out, n)
@@ -445,7 +457,7 @@ class QuadStore:
 
     def quads(self) -> Ints:
         """The current quads, one row each."""
-        return self._table.values()[:, :4]
+        return self._table.values(4)
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of all quads, and the constants of the programs."""
@@ -457,10 +469,18 @@ class QuadStore:
         """The output by program; the common case of one program needs no sort."""
         if not len(out):
             return {}
-        first = out.item(0, col.OUT_PROGRAM)
-        if len(self._order) == 1 or not np.any(out[:, col.OUT_PROGRAM] != first):
-            return {self._order[first]: self._batch(out, first)}
-        ordered = out[np.argsort(out[:, col.OUT_PROGRAM], kind="stable")]
+        column = out[:, col.OUT_PROGRAM]
+        if len(self._order) == 1:
+            return {self._order[0]: self._batch(out, 0)}
+        if len(out) <= FEW_ROWS:
+            places = set(column.tolist())
+            if len(places) == 1:
+                return {self._order[at]: self._batch(out, at) for at in places}
+            if len(places) <= FEW_PROGRAMS:
+                return {self._order[at]: self._batch(out[column == at], at) for at in places}
+        elif not np.any(column != column[0]):
+            return {self._order[column[0]]: self._batch(out, column[0])}
+        ordered = out[np.argsort(column, kind="stable")]
         present, starts = np.unique(ordered[:, col.OUT_PROGRAM], return_index=True)
         parts = np.split(ordered, starts[1:])
         return {
@@ -478,7 +498,7 @@ class QuadStore:
         before = self._compiled
         programs = [self._programs[number] for number in self._order]
         self._compiled = compile_programs(programs, before.keys)
-        self._room = 0  # so that the kernel's arguments are rebuilt
+        self._room = UNKNOWN
         widest = max((p.outputs for p in self._programs.values()), default=0)
         if self._out.shape[1] != 3 + widest:
             self._out = np.empty((256, 3 + widest), np.int32)
