@@ -39,7 +39,7 @@ for at in (0, 2, 3, -1):
 print(attempt(ours[1], table, 0))
 """
 
-OUTSIDE = "IndexError: an index of a compiled loop is outside of its array"
+OUTSIDE = "IndexError: an index is outside of its array in the compiled "
 
 
 def test_with_checks_an_index_outside_of_its_array_raises():
@@ -48,7 +48,7 @@ def test_with_checks_an_index_outside_of_its_array_raises():
         [sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, check=True
     )
     assert ran.stdout.splitlines() == [
-        "0 2 2 2", "0 0", "2 2", f"3 {OUTSIDE}", f"-1 {OUTSIDE}", OUTSIDE,
+        "0 2 2 2", "0 0", "2 2", f"3 {OUTSIDE}element", f"-1 {OUTSIDE}element", f"{OUTSIDE}last",
     ]  # fmt: skip
 
 

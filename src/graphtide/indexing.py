@@ -50,7 +50,6 @@ def _check(context: Any, builder: Any, index: Any, size: Any) -> None:  # noqa: 
     from numba.core import cgutils  # noqa: PLC0415 - as above
 
     # As an unsigned number, a negative index is larger than any size.
+    message = f"an index is outside of its array in the compiled {context.fndesc.qualname}"
     with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", index, size)):
-        context.call_conv.return_user_exc(
-            builder, IndexError, ("an index of a compiled loop is outside of its array",)
-        )
+        context.call_conv.return_user_exc(builder, IndexError, (message,))

@@ -94,6 +94,37 @@ def lines_of_code(function: ast.FunctionDef) -> int:
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
+COMPILERS = {"compiled", "inlined", "allocating"}
+
+
+def negative_indexes(function: ast.FunctionDef) -> list[int]:
+    """The lines of a function where a constant index counts from the end."""
+    parts = (part for node in ast.walk(function) if isinstance(node, ast.Subscript)
+             for part in getattr(node.slice, "elts", [node.slice]))  # fmt: skip
+    return [
+        part.lineno
+        for part in parts
+        if isinstance(part, ast.UnaryOp)
+        and isinstance(part.op, ast.USub)
+        and isinstance(part.operand, ast.Constant)
+    ]
+
+
+def test_no_index_of_a_compiled_loop_counts_from_the_end():
+    """`graphtide.indexing` says why; those that are computed are found by its checks."""
+    functions = [
+        (path, node)
+        for path in SOURCES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef)
+        and COMPILERS & {getattr(each, "id", "") for each in node.decorator_list}
+    ]
+    assert len(functions) > 100
+    assert [
+        (path.name, lines) for path, each in functions if (lines := negative_indexes(each))
+    ] == []
+
+
 def test_no_folder_is_crowded():
     counts = Counter(path.parent for path in SOURCES)
     crowded = {str(f.relative_to(ROOT)): n for f, n in counts.items() if n > MAX_MODULES}

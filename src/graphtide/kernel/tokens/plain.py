@@ -74,8 +74,9 @@ def tokens_plain_step(
             continue
         edge = a.edge_of[z.data[token, col.STATE], type_]
         take_edge(a, z, token, edge, values, i, time, numbers[i], out, out_used)
-    if len(types):
-        z.regs[col.NOW] = times[-1]
-        z.regs[col.NUMBER] = numbers[-1] + 1
-        z.regs[col.AT] = len(types)
+    many = len(types)
+    if many > 0:
+        z.regs[col.NOW] = times[many - 1]
+        z.regs[col.NUMBER] = numbers[many - 1] + 1
+        z.regs[col.AT] = many
     return DONE
