@@ -21,6 +21,7 @@ from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.limits import Limits
+from graphtide.rules.warnings import warnings_of
 from graphtide.spark.files import Location
 
 if TYPE_CHECKING:
@@ -214,6 +215,8 @@ def run(
         kafka, idle_seconds, store, hub, page, disable, program if watch_program else None,
     )  # fmt: skip
     request.check()
+    for warning in warnings_of(request.program, tick_ms, max_event_duration=0):
+        print(f"{program}:{warning}", file=sys.stderr)  # events of change logs are instants
     return run_with(choose_engine(engine if store is None else "process"), request)
 
 
