@@ -27,6 +27,30 @@ def test_all_mistakes_of_a_program_are_told(files, run):
     assert ran.out.count("hint: did you mean") == 1
 
 
+NEVER = """PREFIX : <http://example.org/>
+EVENT A(?x) AS { ?e :a ?x }
+EVENT B(?x) AS { ?e :b ?x }
+RULE r WHEN EVENT p = A(?x) EVENT c = B(?x) DURING p THEN INSERT { ?x :in :p }
+"""
+LASTING = "TEST t GIVEN AT 2 B(:x) FROM 1 TO 3 A(:x) EXPECT r\n"
+
+
+def test_rules_that_never_fire_between_instants(files, run):
+    (files / "never.tide").write_text(NEVER)
+    (files / "log.rdfp").write_text("TX .\nA <ex:e> <http://example.org/a> <ex:x> .\nTC .\n")
+    warning = "never.tide:4: warning: the rule r never fires: c DURING p never holds between"
+    checked = run("check", "never.tide")
+    assert checked.code == 0 and warning in checked.out
+    ran = run("run", "never.tide", "--engine", "process", "--changes", "log.rdfp")
+    assert ran.code == 0 and warning in ran.err and "warning" not in ran.out
+
+
+def test_a_program_whose_tests_have_events_that_last(files, run):
+    (files / "lasts.tide").write_text(NEVER + LASTING)
+    assert run("test", "lasts.tide").code == 0
+    assert "warning" not in run("check", "lasts.tide").out
+
+
 def test_how_long_events_are_kept(run):
     ran = run("explain", ALARMS)
     assert ran.code == 0

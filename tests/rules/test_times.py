@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import graphtide as gt
-from graphtide.errors import GraphtideError, QueryError
+from graphtide.errors import GraphtideError, ProgramError, QueryError
 from graphtide.rules.explain import explain_rules
 
 IRI = "<http://example.org/{}>".format
@@ -235,3 +235,10 @@ def test_what_templates_refuse():
         gt.Program.parse(HEAD + rule("(?x * 2)"))
     assert (caught.value.line, caught.value.column) == (HEAD.count("\n") + 2, 6)
     assert caught.value.hint == "give a computed value a name: (?a + 1 AS ?b)"
+
+
+def test_an_unknown_event_has_a_hint_with_the_known_ones():
+    text = "RULE R WHEN EVENT alarm = A(?x) WHERE FILTER (TIMEOF(alrm) > 1) THEN CALL f(STARTOF(b))"
+    with pytest.raises(ProgramError) as caught:
+        gt.Program.parse(HEAD + text)
+    assert [each.hint for each in caught.value.errors] == ["did you mean alarm?", "there is alarm"]

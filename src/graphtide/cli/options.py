@@ -134,6 +134,15 @@ HubOption = Annotated[
         "such terms itself and goes on with them.",
     ),
 ]
+DisableOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--disable",
+        help="A group of rules (RULE name IN group) that does not run. Repeat the option for "
+        "several. A run on Spark that is stopped is switched with evolve, and goes on with the "
+        "same groups.",
+    ),
+]
 MasterOption = Annotated[
     str | None,
     Parameter(

@@ -21,6 +21,7 @@ from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.limits import Limits
+from graphtide.rules.warnings import warnings_of
 from graphtide.spark.files import Location
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def run(
     rows_per_batch: int = 200_000,
     layout: opt.LayoutOption = None,
     hub: opt.HubOption = (),
-    disable: tuple[str, ...] = (),
+    disable: opt.DisableOption = (),
     watch_program: bool = False,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
     kafka: opt.KafkaOptions = opt.NO_KAFKA,
@@ -197,8 +198,6 @@ def run(
         Interval between Spark's micro-batches, such as 500ms, 1s or 2m.
     rows_per_batch
         Approximate maximum number of rows per micro-batch.
-    disable
-        A group of rules (RULE name IN group) that does not run. Repeat the option for several.
     watch_program
         Read the program again when its file, or another one below its folder, changes. What is as
         it was goes on; with an error in it, the old one does. In process only: for Spark, stop the
@@ -216,6 +215,8 @@ def run(
         kafka, idle_seconds, store, hub, page, disable, program if watch_program else None,
     )  # fmt: skip
     request.check()
+    for warning in warnings_of(request.program, tick_ms, max_event_duration=0):
+        print(f"{program}:{warning}", file=sys.stderr)  # events of change logs are instants
     return run_with(choose_engine(engine if store is None else "process"), request)
 
 
@@ -301,7 +302,7 @@ def evolve(
     program: Path,
     /,
     *,
-    disable: tuple[str, ...] = (),
+    disable: opt.DisableOption = (),
     master: opt.MasterOption = None,
 ) -> int:
     """Evolve a checkpoint.
@@ -312,9 +313,6 @@ def evolve(
         The --checkpoint of a run that is stopped, as a path or a URI.
     program
         The new program: a .tide file, or a .rq file with one query.
-    disable
-        A group of rules (RULE name IN group) that does not run from now on, as in graphtide run
-        --disable. Repeat the option for several; a group that is not named runs.
     """
     parsed = Program.read(program).without_groups(disable)
     with session_for(checkpoint, master) as spark:

@@ -47,7 +47,7 @@ def warnings_of(
     ... RULE Never ON A(?x) THEN CALL tell(?x)''')
     >>> print(*warnings_of(program))
     2: warning: the event A never happens: its CHECK is always false
-      hint: mend the CHECK, or remove the event
+      hint: mend the CHECK or FILTER, or remove the event
     """
     return list(_warnings_of(program, tick_ms, max_event_duration))
 
@@ -80,7 +80,7 @@ class _NeverEvents:
 
     def _why(self, event: tide.EventDeclaration) -> tuple[str, str]:
         if event.check is not None and _always_false(event.check):
-            return "its CHECK is always false", "mend the CHECK, or remove the event"
+            return "its CHECK is always false", "mend the CHECK or FILTER, or remove the event"
         match event.source:
             case tide.StateChange(_, before, after) if before.root == after.root:
                 return "FROM and TO are the same state", "mend one of them"

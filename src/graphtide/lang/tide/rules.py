@@ -93,15 +93,19 @@ def _all_bound(
         return True
     missing = [v for v in dict.fromkeys(variables) if v not in bound]
     for variable in missing:
-        hint = name_hint(str(variable), _nameable(bound), "variable")
         message = f"{reference_of(variable) or variable} has no value in this {what}"
-        source.report_variable(token, variable.name, message, hint)
+        source.report_variable(token, variable.name, message, _nearest(variable, bound))
     return not missing
 
 
-def _nameable(bound: set[Var]) -> list[str]:
-    """The variables that a text can name."""
-    return sorted(str(v) for v in bound if not v.name.startswith("_:") and reference_of(v) is None)
+def _nearest(variable: Var, bound: set[Var]) -> str:
+    """A hint with the variables that a text can name, or with the events if it is about one."""
+    reference = reference_of(variable)
+    if reference is not None and reference.event:
+        events = sorted({each.event for each in references_in(bound) if each.event})
+        return name_hint(reference.event, events, "event with a time")
+    known = [v for v in bound if not v.name.startswith("_:") and reference_of(v) is None]
+    return name_hint(str(variable), sorted(map(str, known)), "variable")
 
 
 def _call(
@@ -195,8 +199,8 @@ class _Reader:
             return None
         unbound = sorted(mentioned(expression) - self.bound, key=str)
         for variable in unbound:
-            hint = name_hint(str(variable), _nameable(self.bound), "variable")
             message = f"{reference_of(variable) or variable} has no value in this rule"
+            hint = _nearest(variable, self.bound)
             self.source.report_variable(token, variable.name, message, hint)
         return None if unbound else tide.ValueTest(expression)
 
