@@ -52,6 +52,49 @@ def test_machine_code_is_stored_and_found_again(load, tmp_path):
     assert again(8) == 5 and sum(again.stats.cache_hits.values()) == 1
 
 
+def test_stored_machine_code_is_loaded_without_what_compiles_it(tmp_path):
+    (tmp_path / "probe.py").write_text(SOURCE.replace("compiled", "allocating"))
+    script = (
+        "import pathlib, sys\n"
+        "from importlib.util import module_from_spec, spec_from_file_location\n"
+        "from graphtide import code_cache\n"
+        f"code_cache.PACKAGE = pathlib.Path({str(tmp_path)!r})\n"
+        "spec = spec_from_file_location('graphtide.probe', code_cache.PACKAGE / 'probe.py')\n"
+        "module = sys.modules[spec.name] = module_from_spec(spec)\n"
+        "spec.loader.exec_module(module)\n"
+        "print(module.loop(8), 'numba.np.linalg' in sys.modules, end=' ')\n"
+        "print(module.loop(8.5), 'numba.np.linalg' in sys.modules)\n"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script.replace("8.5", number)],
+            check=True, capture_output=True, text=True,
+        ).stdout.split()
+        for number in ("8.5", "8.5", "True")
+    ]  # fmt: skip
+    assert said[0] == ["5", "True", "5.0", "True"]
+    assert said[1] == ["5", "False", "5.0", "False"]
+    assert said[2] == ["5", "False", "1", "True"], "what is not stored is compiled"
+
+
+def test_a_start_imports_no_more_than_it_needs():
+    script = (
+        "import sys, graphtide\n"
+        "graph = graphtide.LiveGraph()\n"
+        "query = graph.watch('SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c }')\n"
+        "graph.insert('<ex:a>', '<ex:p>', '<ex:b>')\n"
+        "graph.insert('<ex:b>', '<ex:q>', '<ex:c>')\n"
+        "assert len(query.delta()) == 1\n"
+        "late = ['graphtide.' + name for name in ('durable', 'repair', 'rules', 'patterns')]\n"
+        "late += ['asyncio', 'lark', 'pandas', 'pyarrow.compute', 'pyarrow.parquet', 'ssl']\n"
+        "print([name for name in late if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n"
+
+
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 def test_a_damaged_file_costs_a_compilation(load, tmp_path, caplog, suffix):
     load()(8)

@@ -102,9 +102,10 @@ class LenientCache:
         """
         try:
             if self._counts:
-                from numba.core.runtime import rtsys  # noqa: PLC0415 - as above
+                from numba.core.runtime import nrt  # noqa: PLC0415 - as above
 
-                rtsys.initialize(context)
+                runtime: Any = nrt
+                runtime.rtsys.initialize(context)
             with self._cache._guard_against_spurious_io_errors():  # noqa: SLF001
                 return self._cache._load_overload(signature, context)  # noqa: SLF001
         except Exception as error:  # noqa: BLE001 - unpickling a damaged file raises anything

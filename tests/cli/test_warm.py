@@ -26,7 +26,7 @@ def test_every_part_is_compiled_in_a_process_of_its_own(run):
 def test_nothing_is_left_to_compile_for_queries_windows_rules_and_files():
     """The loops that Python calls have machine code after that, in this process."""
     from graphtide.kernel import counts, groups, instances, joins, reach, search, tokens
-    from graphtide.rdf.kernels import lines, terms, texts
+    from graphtide.rdf.kernels import lines, packing, terms, texts
     from graphtide.rules.kernel import absence, facts, join, memory, types
 
     for part in warm.PARTS:
@@ -38,7 +38,8 @@ def test_nothing_is_left_to_compile_for_queries_windows_rules_and_files():
         types.find_hits, lines.split_lines, texts.check_texts,
         # what runs when tables grow, and when something is dropped from them:
         tokens.step.tokens_sweep, memory.refill, absence.refill_matches, facts.refill_facts,
-        terms.mark_ids, terms.pack_texts, search.divided.find_parts, instances.step.instances_step,
+        terms.mark_ids, packing.pack_texts, search.divided.find_parts,
+        instances.step.instances_step,
     ]  # fmt: skip
     assert [loop.__name__ for loop in loops if not loop.signatures] == []
 

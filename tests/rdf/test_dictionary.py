@@ -222,6 +222,41 @@ def test_texts_that_differ_in_one_byte_are_two_terms(size):
 
 
 @settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            terms().map(str),
+            st.text('<>"_:^@\\ abu0041.-#/é\n', max_size=10),
+            st.sampled_from(['"a"@EN', '"\\u0061"', "_:b", '"\ud800"', "<ex:\ud800>"]),
+        ),
+        max_size=20,
+    )
+)
+def test_single_texts_in_any_spelling_are_as_in_the_twin(texts):
+    def results(table):
+        for text in texts:
+            try:
+                yield table.add_text(text)
+            except TermError as error:
+                yield error.message
+
+    kernel, twin = KernelTermTable(), PlainTermTable()
+    assert list(results(kernel)) == list(results(twin))
+    assert kernel.top == twin.top
+    for term in range(1, twin.top + 1):
+        assert kernel.text(term) == twin.text(term)
+        assert kernel.kinds[term] == twin.kinds[term]
+        assert kernel.numbers[term] == twin.numbers[term] or kernel.kinds[term] == kinds.DOUBLE
+
+
+def test_single_texts_outgrow_the_table():
+    table = KernelTermTable()
+    texts = [f'"{number}"' for number in range(5000)]
+    assert [table.add_text(text) for text in texts] == list(range(1, 5001))
+    assert [table.find(text) for text in texts] == list(range(1, 5001))
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.lists(numerals(), min_size=1, max_size=10), st.sampled_from(TYPES[:13]))
 def test_numbers_are_what_python_reads(values, name):
     texts = [f'"{value}"^^<{XSD}{name}>' for value in values]

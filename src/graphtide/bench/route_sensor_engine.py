@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from graphtide.bench import route_sensor
 from graphtide.bench.harness import peak_rss_mb, time_each, timed
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Ints
+    from graphtide.rdf.term_tables import Strings
+
+compute: Any = pyarrow.compute
+
+PIECE: Final = 1 << 14
+"""Texts that are made at a time."""
 
 
 PREDICATES: Final = route_sensor.texts(route_sensor.RELATIONS)
@@ -28,7 +36,7 @@ def load_ids(
 ) -> route_sensor.RouteSensorResult:
     """Load from arrays of ids in one call; then the updates."""
     graph, watch = _graph()
-    nodes = graph.terms.encode_column(route_sensor.texts(workload.names()))
+    nodes = encode_pieces(graph, node_texts(workload))
     predicates = graph.terms.encode_column(PREDICATES)
     s, p, o = nodes[workload.s], predicates[workload.relation], nodes[workload.o]
     with timed() as load:
@@ -66,6 +74,34 @@ def load_calls(
     return _result(task, workload, watch, load.seconds)
 
 
+def numbered_iris(start: str, count: int) -> Iterator[Strings]:
+    """IRIs that end with a number, in pieces: all at once would be most of the peak memory.
+
+    >>> [piece.to_pylist() for piece in numbered_iris("ex:a", 2)]
+    [['<ex:a0>', '<ex:a1>']]
+    """
+    for begin in range(0, count, PIECE):
+        numbers = pa.array(np.arange(begin, min(begin + PIECE, count))).cast(pa.string())
+        yield compute.binary_join_element_wise(f"<{start}", numbers, ">", "")
+
+
+def node_texts(workload: route_sensor.EdgeWorkload) -> Iterator[Strings]:
+    """The IRI of every node, in order, in pieces.
+
+    >>> from graphtide.bench.route_sensor import make_workload
+    >>> workload = make_workload(400, seed=0)
+    >>> pa.concat_arrays(node_texts(workload)).to_pylist() == route_sensor.texts(workload.names())
+    True
+    """
+    for kind, count in zip(route_sensor.KINDS, workload.counts, strict=True):
+        yield from numbered_iris(route_sensor.VOCABULARY + kind, count)
+
+
+def encode_pieces(graph: LiveGraph, pieces: Iterator[Strings]) -> Ints:
+    """The ids of texts, piece by piece."""
+    return np.concatenate([graph.terms.encode_column(piece) for piece in pieces])
+
+
 def change_table(workload: route_sensor.EdgeWorkload) -> pa.Table:
     """The edges as a columnar change log of inserts, one transaction each.
 
@@ -74,7 +110,7 @@ def change_table(workload: route_sensor.EdgeWorkload) -> pa.Table:
     ['time', 'tx', 'diff', 's', 'p', 'o']
     """
     count = len(workload)
-    nodes, predicates = pa.array(route_sensor.texts(workload.names())), pa.array(PREDICATES)
+    nodes, predicates = pa.concat_arrays(node_texts(workload)), pa.array(PREDICATES)
     columns: list[Any] = [
         pa.array(np.zeros(count, np.int64)),
         pa.array(np.arange(count, dtype=np.int64)),

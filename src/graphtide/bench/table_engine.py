@@ -92,7 +92,8 @@ def _loaded(
     """The time to load all edges as ids, and the number of answers."""
     with LiveGraph(threads=threads) as graph:
         query = graph.watch(route_sensor.QUERY)
-        nodes = graph.terms.encode_column(route_sensor.texts(workload.names()))
+        texts = route_sensor_engine.node_texts(workload)
+        nodes = route_sensor_engine.encode_pieces(graph, texts)
         predicates = graph.terms.encode_column(route_sensor_engine.PREDICATES)
         s, p, o = nodes[workload.s], predicates[workload.relation], nodes[workload.o]
         with measured() as watch:
@@ -127,7 +128,8 @@ def groups(size: int, seed: int) -> tuple[Figures, float]:
     graph = LiveGraph()
     query = graph.watch(GROUPS)
     encode = graph.terms.encode_column
-    rows = encode([iri(f"r{n}") for n in range(size)])
+    subjects = route_sensor_engine.numbered_iris(f"{SPACE}r", size)
+    rows = route_sensor_engine.encode_pieces(graph, subjects)
     key = encode([iri(f"k{n}") for n in range(keys)])[rng.integers(0, keys, size)]
     numbers = rng.integers(0, 1000, size)
     values = encode([f'"{n}"^^<http://www.w3.org/2001/XMLSchema#integer>' for n in range(1000)])

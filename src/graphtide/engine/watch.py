@@ -53,7 +53,6 @@ MAX_COUNTED: Final = 200_000
 """Quads of a graph up to which explain counts the rows of every node unasked."""
 
 _REGISTERED = count()
-
 Callback = TypeVar("Callback")
 
 

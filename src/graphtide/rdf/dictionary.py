@@ -21,7 +21,7 @@ from graphtide.errors import DataError, TermError
 from graphtide.jit import JIT
 from graphtide.rdf import term_tables
 from graphtide.rdf.kinds import UNBOUND
-from graphtide.rdf.terms import Term, canonical_of, canonical_text, parse_term
+from graphtide.rdf.terms import Term, canonical_of, is_plain, parse_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
 CACHED_TERMS: Final = 2_000_000
 """Single terms that the caches hold at most; a full cache is emptied."""
 
-FEW_TERMS: Final = 16
+FEW_TERMS: Final = 4
 """Buffered terms that are added to the table one by one; more are added in bulk."""
+
+FEW_NUMBERS: Final = 16
+"""Numbers that are buffered as texts; of more, the table writes the texts itself."""
 
 COST_OF_ARRAY: Final = 1000
 """What an array of held ids costs beside its ids, in ids that could be looked at meanwhile."""
@@ -46,7 +49,6 @@ READY_IDS: Final = 4096
 
 HIDDEN_GRAPHS: Final = 1 << 30
 """Ids from here on are internal graphs (the contents of windows), not terms."""
-
 
 LEAST_PRUNED: Final = 1024
 """Fewest holders at which those that are gone are dropped."""
@@ -177,7 +179,7 @@ class TermDictionary:
                 self._stored.extend(new)
             else:
                 for text in new:
-                    self._stored.add(text)
+                    self._stored.add_text(text)
             if self._ready:
                 self._taken += len(buffer)
             else:
@@ -251,25 +253,26 @@ class TermDictionary:
         """Return the id of a term that `known` lacks."""
         self.grown = True
         if self._buffer is None:
-            # A text that is in the table is canonical, so most terms need not be parsed.
-            found = self._stored.find(term) if term.__class__ is str else 0
-            found = found or self._stored.add(canonical_of(term))
+            found = self._stored.add_text(term if isinstance(term, str) else canonical_of(term))
+        elif not self._ready and term.__class__ is str and is_plain(term):
+            found = self._base + 1 + len(self._buffer)
+            self._buffer.append(term)
         else:
-            text = canonical_text(term) if term.__class__ is str else canonical_of(term)
+            text = canonical_of(term)
             found = 0 if text is term else self.known.get(text, 0)
             if not found:
                 found = self._free_id() if self._ready else self._base + 1 + len(self._buffer)
                 self._buffer.append(text)
                 self._remember(text, found)
-                if text is term:
-                    return found
-        if term not in self.known:
+        if len(self.known) < CACHED_TERMS:
+            self.known[term] = found
+        elif term not in self.known:
             self._remember(term, found)
         return found
 
     def intern_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
-        if self._buffer is not None and len(pairs) <= FEW_TERMS:
+        if self._buffer is not None and len(pairs) <= FEW_NUMBERS:
             texts = (term_tables.number_text(*pair) for pair in pairs.tolist())
             return np.array([self.intern(text) for text in texts], np.int32)
         self._disable_buffer()
@@ -503,8 +506,8 @@ class TermDictionary:
     @property
     def top(self) -> int:
         """The highest id in use."""
-        waiting, free = len(self._buffer or ()), len(self._stored.free)
-        return self._stored.top + max(0, waiting - free)
+        waiting = len(self._buffer or ())
+        return self._stored.top + max(0, waiting - len(self._stored.free))
 
     def __len__(self) -> int:
         return self._stored.count + len(self._buffer or ())

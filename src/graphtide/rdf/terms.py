@@ -84,6 +84,8 @@ _PLAIN = re.compile(
     r'|"[ !#-\[\]-~]*"(?:\^\^<http://www\.w3\.org/2001/XMLSchema#(?!string>)[A-Za-z]+>)?',
     re.ASCII,
 )
+is_plain = _PLAIN.fullmatch
+_TAGGED = tuple(f"^^<{datatype}>" for datatype in TAGGED_DATATYPES)
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _SIMPLE_ESCAPES: Final = {
     "t": "\t",
@@ -128,7 +130,7 @@ def canonical_text(text: str) -> str:
     >>> canonical_text('"caf\\u00e9"@FR')
     '"café"@fr'
     """
-    return text if _PLAIN.fullmatch(text) else str(parse_term(text))
+    return text if is_plain(text) else str(parse_term(text))
 
 
 def shorten(text: str, limit: int = 80) -> str:
@@ -412,10 +414,11 @@ def canonical_of(term: Term | Triple | str) -> str:
     """
     if isinstance(term, str):
         return canonical_text(term)
-    if isinstance(term, Literal) and not term.language and term.datatype.value in TAGGED_DATATYPES:
-        raise TermError(f"a literal of datatype {term.datatype} needs a language tag")
     if isinstance(term, TERM_TYPES):
-        return str(term)
+        text = str(term)
+        if text.endswith(_TAGGED) and isinstance(term, Literal) and not term.language:
+            raise TermError(f"a literal of datatype {term.datatype} needs a language tag")
+        return text
     if isinstance(term, Triple):
         return f"<<( {term} )>>"
     raise TermError(f"not an RDF term or its N-Triples text: {term!r}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from graphtide.jit import allocating
+from graphtide.jit import compiled
 from graphtide.rdf import kinds
 from graphtide.rdf.kinds import XSD
 
@@ -29,7 +29,7 @@ _DECIMAL: Final = np.frombuffer(f'"^^<{XSD}decimal>'.encode(), np.uint8)
 _FRACTION_DIGITS: Final = 18
 
 
-@allocating
+@compiled
 def _write_digits(number: int, text: Bytes, at: int) -> int:
     """Write a number that is not negative; where it ends."""
     end = at + 1
@@ -43,7 +43,7 @@ def _write_digits(number: int, text: Bytes, at: int) -> int:
     return end
 
 
-@allocating
+@compiled
 def _write_fraction(rest: int, count: int, text: Bytes, at: int) -> int:
     """Write `rest / count`, which is below 1, with its point; nothing if no digit is left of it."""
     text[at] = 0x2E
@@ -57,7 +57,7 @@ def _write_fraction(rest: int, count: int, text: Bytes, at: int) -> int:
     return end
 
 
-@allocating
+@compiled
 def write_number(total: int, count: int, text: Bytes) -> tuple[int, bool]:
     """Write `total / count`, or `total` if the count is 0; how long it is, and has it a fraction.
 
@@ -82,7 +82,7 @@ def write_number(total: int, count: int, text: Bytes) -> tuple[int, bool]:
     return end + suffix.size, fraction
 
 
-@allocating
+@compiled
 def classify_numbers(
     ids: NDArray[np.int32],
     kinds_: NDArray[np.int8],

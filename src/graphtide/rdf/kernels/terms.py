@@ -17,11 +17,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from graphtide.errors import GraphtideError, TermError
-from graphtide.jit import allocating
+from graphtide.jit import compiled
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
 from graphtide.rdf import term_tables as tables
 from graphtide.rdf.kernels.numerals import LONGEST, classify_numbers, write_number
+from graphtide.rdf.kernels.packing import copy_texts, live_size, pack_texts, text_sizes
 from graphtide.rdf.kernels.texts import (
     ODD,
     TYPED,
@@ -44,11 +45,8 @@ Bools = NDArray[np.bool_]
 _BLOCK: Final = 64
 """Rows that are prefetched together."""
 
-_AHEAD: Final = 16
-"""Rows by which copying prefetches ahead."""
 
-
-@allocating
+@compiled
 def _find(
     data: Bytes, at: int, end: int, code: int, slots: Int64, blob: Bytes, spans: Int64
 ) -> tuple[int, int]:
@@ -68,7 +66,7 @@ def _find(
         slot = (slot + 1) & mask
 
 
-@allocating
+@compiled
 def find_one(data: Bytes, slots: Int64, blob: Bytes, spans: Int64) -> int:
     """Return the id of the text that `data` holds, or 0."""
     found, _ = _find(data, 0, data.size, hash_bytes(data, 0, data.size), slots, blob, spans)
@@ -80,7 +78,7 @@ TOP, LEFT, USED, COUNT = 0, 1, 2, 3
 and the number of terms."""
 
 
-@allocating
+@compiled
 def _append(
     data: Bytes,
     at: int,
@@ -110,7 +108,7 @@ def _append(
     return term  # type: ignore[no-any-return] # compiled, it is an integer
 
 
-@allocating
+@compiled
 def add_one(
     data: Bytes, slots: Int64, blob: Bytes, spans: Int64, free: Int32, state: Int64
 ) -> tuple[int, bool]:
@@ -122,7 +120,45 @@ def add_one(
     return _append(data, 0, data.size, code, slot, slots, blob, spans, free, state), True
 
 
-@allocating
+ODD_TEXT, NO_ROOM = 0, -1
+"""Instead of an id: a text that is left to Python, and one that does not fit."""
+
+
+@compiled
+def add_plain(
+    data: Bytes,
+    slots: Int64,
+    blob: Bytes,
+    spans: Int64,
+    free: Int32,
+    state: Int64,
+    kinds_: Int8,
+    numbers: Floats,
+) -> int:
+    """Return the id of the text that `data` holds, adding it if it is new, plain, and fits."""
+    code = hash_bytes(data, 0, data.size)
+    found, slot = _find(data, 0, data.size, code, slots, blob, spans)
+    if found != 0:
+        return found
+    kind, close = term_code(data, 0, data.size)
+    number = 0.0
+    if kind >= TYPED:
+        kind, number = typed_literal(data, 1, close, kind)
+    if kind < 0:
+        return ODD_TEXT
+    if (
+        state[TOP] + 3 > spans.shape[0]
+        or state[USED] + data.size > blob.size
+        or (state[COUNT] + 1) * 5 > slots.size * 3
+    ):
+        return NO_ROOM
+    found = _append(data, 0, data.size, code, slot, slots, blob, spans, free, state)
+    kinds_[found] = kind
+    numbers[found] = number
+    return found
+
+
+@compiled
 def take_rows(
     data: Bytes,
     offsets: Int64,
@@ -138,16 +174,16 @@ def take_rows(
     ids: Int32,
     odd: Int64,
     many: int,
+    codes: Int64,
+    like: Int64,
 ) -> tuple[int, int]:
     """Give the texts from row `first` on their ids, and add those that are new and plain.
 
     Rows with other texts are noted in `odd`, which has `many` so far. It stops where there is no
     room for a block of rows, or for an odd one. Returns the row to resume with, and how many are
-    odd.
+    odd. `codes` is for the hashes of a block; `like` is what IRIs of these texts begin with.
     """
     mask = slots.size - 1
-    codes = np.empty(_BLOCK, np.int64)
-    like = np.zeros(3, np.int64)
     while first < ids.size:
         last = min(first + _BLOCK, ids.size)
         size = last - first
@@ -198,7 +234,7 @@ def take_rows(
     return first, many
 
 
-@allocating
+@compiled
 def take_numbers(
     pairs: Int64,
     first: int,
@@ -245,7 +281,7 @@ def take_numbers(
     return len(pairs)
 
 
-@allocating
+@compiled
 def rehash(old: Int64, new: Int64, live: Bools) -> None:
     """Move the entries of the old slots to the new ones, which are all free; of `live` ids, if any.
 
@@ -261,57 +297,12 @@ def rehash(old: Int64, new: Int64, live: Bools) -> None:
             new[slot] = entry
 
 
-@allocating
-def pack_texts(blob: Bytes, spans: Int64, live: Bools, packed: Bytes) -> int:
-    """Move the texts of live ids to `packed`, empty the others; return the bytes in use."""
-    used = 0
-    for term in range(live.size):
-        start, end = spans[term, 0], spans[term, 1]
-        spans[term, 0] = used
-        if live[term]:
-            copy_bytes(blob, start, packed, used, end - start)
-            used += end - start
-        spans[term, 1] = used
-    return used
-
-
-@allocating
-def live_size(spans: Int64, live: Bools) -> int:
-    """The bytes of the texts of live ids."""
-    total = 0
-    for term in range(live.size):
-        if live[term]:
-            total += spans[term, 1] - spans[term, 0]
-    return total
-
-
-@allocating
+@compiled
 def mark_ids(ids: Int32, live: Bools) -> None:
     """Mark each id; what is outside the range of ids is none."""
     for index in range(ids.size):
         if 0 < ids[index] < live.size:
             live[ids[index]] = True
-
-
-@allocating
-def text_sizes(ids: Int32, spans: Int64, offsets: Int64) -> int:
-    """Fill in where each text begins when the texts of `ids` are laid end to end."""
-    total = 0
-    for row in range(ids.size):
-        offsets[row] = total
-        total += spans[ids[row], 1] - spans[ids[row], 0]
-    offsets[ids.size] = total
-    return total
-
-
-@allocating
-def copy_texts(ids: Int32, blob: Bytes, spans: Int64, offsets: Int64, out: Bytes) -> None:
-    """Copy the texts of `ids` to the places that `text_sizes` gave them."""
-    for row in range(ids.size):
-        if row + _AHEAD < ids.size:
-            prefetch(blob, spans[ids[row + _AHEAD], 0])
-        start, place = spans[ids[row], 0], offsets[row]
-        copy_bytes(blob, start, out, place, offsets[row + 1] - place)
 
 
 # --- the table ---
@@ -332,6 +323,7 @@ class KernelTermTable:
         self._blob = np.zeros(4096, np.uint8)
         self._slots = np.zeros(128, np.int64)
         self._text = np.zeros(LONGEST, np.uint8)
+        self._codes = np.zeros(_BLOCK, np.int64)
         self._recent = np.zeros((1, 2), np.int64)
 
     @property
@@ -367,10 +359,8 @@ class KernelTermTable:
         """Call `take_rows` for a column, from a row on."""
         valid = _ALL if column.valid is None else column.valid
         table = self._slots, self._blob, self._spans, self._free, self._state
-        kinds_and_numbers = self.kinds, self.numbers
-        return take_rows(
-            column.data, column.offsets, valid, row, *table, *kinds_and_numbers, ids, odd, many
-        )
+        out = self.kinds, self.numbers, ids, odd, many, self._codes, np.zeros(3, np.int64)
+        return take_rows(column.data, column.offsets, valid, row, *table, *out)
 
     def _encode_odd(
         self, column: tables.TextColumn, rows: NDArray[np.int64], ids: NDArray[np.int32]
@@ -407,9 +397,24 @@ class KernelTermTable:
             self.kinds[found], self.numbers[found] = kind, number
         return found
 
+    def add_text(self, text: str) -> int:
+        """Return the id of the term with a text in any spelling, adding it when it is new."""
+        try:
+            data = np.frombuffer(text.encode(), np.uint8)
+        except UnicodeEncodeError:  # half a surrogate pair: which makes it no term
+            return self.add(canonical_text(text))
+        while True:
+            table = self._slots, self._blob, self._spans, self._free, self._state
+            found = add_plain(data, *table, self.kinds, self.numbers)
+            if found > 0:
+                return found
+            if found == ODD_TEXT:
+                return self.add(canonical_text(text))
+            self._make_room(1, data.size)
+
     def extend(self, texts: list[str]) -> None:
         """Add canonical texts that are all new; their ids are free ones, then the next."""
-        column, row = tables.text_column(tables.string_array(texts)), 0
+        column, row = tables.column_of(texts), 0
         ids = np.empty(len(texts), np.int32)
         while row < len(texts):
             self._make_room(len(texts) - row, int(column.offsets[-1] - column.offsets[row]))
@@ -500,7 +505,7 @@ class KernelTermTable:
         other = copy(self)
         other._state, other._free = self._state.copy(), self._free.copy()  # noqa: SLF001
         other._slots, other._recent = self._slots.copy(), self._recent.copy()  # noqa: SLF001
-        other._text = self._text.copy()  # noqa: SLF001
+        other._text, other._codes = self._text.copy(), self._codes.copy()  # noqa: SLF001
         other._blob = tables.resized(self._blob, max(4096, int(self._state[USED])))  # noqa: SLF001
         other._resize(self.top + 64)  # noqa: SLF001
         return other

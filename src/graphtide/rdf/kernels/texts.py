@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.jit import allocating, inlined
+from graphtide.jit import compiled, inlined
 from graphtide.rdf import kinds
 from graphtide.rdf.kernels.words import equal_bytes
 from graphtide.rdf.kinds import EXACT_DIGITS, EXACT_NUMBER, INTEGER_RANGES, XSD
@@ -67,7 +67,7 @@ def _character_table() -> Bytes:
 _CLASS = _character_table()
 
 
-@allocating
+@compiled
 def _is_wide(data: Bytes, at: int) -> bool:
     """Tell whether a byte >= 0x80 belongs to a character that an IRI may hold (U+A0 to U+D7FF)."""
     byte = int(data[at])
@@ -76,7 +76,7 @@ def _is_wide(data: Bytes, at: int) -> bool:
     return 0xC2 < byte < 0xEE or (byte == 0xC2 and int(data[at + 1]) >= 0xA0)
 
 
-@allocating
+@compiled
 def _host_end(data: Bytes, at: int, end: int) -> int:
     """Return where `//host:port` ends, or -1 if it is odd."""
     while at < end and _CLASS[data[at]] & 2:
@@ -90,7 +90,7 @@ def _host_end(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@allocating
+@compiled
 def _plain_path(data: Bytes, at: int, end: int, fragment: bool) -> bool:  # noqa: FBT001 - a kernel
     """Tell whether data[at:end] obviously ends an IRI whose fragment has begun or not."""
     while at < end:
@@ -112,7 +112,7 @@ def _plain_path(data: Bytes, at: int, end: int, fragment: bool) -> bool:  # noqa
     return True
 
 
-@allocating
+@compiled
 def _plain_iri(data: Bytes, at: int, end: int) -> bool:
     """Tell whether data[at:end], without its angle brackets, is obviously an absolute IRI."""
     first = data[at] if at < end else 0
@@ -165,7 +165,7 @@ def plain_rest(data: Bytes, at: int, end: int, like: NDArray[np.int64]) -> bool:
     )
 
 
-@allocating
+@compiled
 def _plain_blank(data: Bytes, at: int, end: int) -> bool:
     """Tell whether data[at:end], starting with '_', is obviously a blank node."""
     if end - at < 3 or data[at + 1] != 0x3A:
@@ -179,7 +179,7 @@ def _plain_blank(data: Bytes, at: int, end: int) -> bool:
     return True
 
 
-@allocating
+@compiled
 def _closing_quote(data: Bytes, at: int, end: int) -> int:
     """Return the index of the quote that closes the literal, or -1 if it is odd."""
     while at < end:
@@ -206,7 +206,7 @@ def _closing_quote(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@allocating
+@compiled
 def _plain_language(data: Bytes, at: int, end: int) -> bool:
     """Tell whether data[at:end] is a lower-case tag of the form `en`, `gsw` or `en-gb`."""
     size = end - at
@@ -221,7 +221,7 @@ def _plain_language(data: Bytes, at: int, end: int) -> bool:
     return True
 
 
-@allocating
+@compiled
 def _datatype_code(data: Bytes, at: int, end: int) -> int:
     """Return the code of the datatype IRI data[at:end]."""
     # rdf:langString and rdf:dirLangString are not allowed after ^^; leave what ends in "ngString"
@@ -248,7 +248,7 @@ def _datatype_code(data: Bytes, at: int, end: int) -> int:
     return kinds.OTHER if _plain_iri(data, at, end) else ODD
 
 
-@allocating
+@compiled
 def term_code(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the code of one text and, for a typed literal, where its lexical form ends."""
     if end - at < 3:
@@ -278,7 +278,7 @@ def term_code(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return ODD, at
 
 
-@allocating
+@compiled
 def check_texts(
     data: Bytes,
     offsets: NDArray[np.int64],
@@ -318,7 +318,7 @@ _DAYS_BEFORE = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30])
 _MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
-@allocating
+@compiled
 def _integer(data: Bytes, at: int, end: int, datatype: int) -> tuple[int, float]:
     negative = at < end and data[at] == 0x2D
     if at < end and (data[at] == 0x2D or data[at] == 0x2B):
@@ -343,7 +343,7 @@ def _integer(data: Bytes, at: int, end: int, datatype: int) -> tuple[int, float]
     return kinds.EXACT, float(value)
 
 
-@allocating
+@compiled
 def _exponent(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     """Return the exponent written in data[at:end] and whether it is well-formed and small."""
     negative = at < end and data[at] == 0x2D
@@ -361,7 +361,7 @@ def _exponent(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     return (-value if negative else value), True
 
 
-@allocating
+@compiled
 def _number(data: Bytes, at: int, end: int, double: int) -> tuple[int, float]:
     """Read a decimal or double of at most 15 digits.
 
@@ -402,7 +402,7 @@ def _number(data: Bytes, at: int, end: int, double: int) -> tuple[int, float]:
     return kind, number
 
 
-@allocating
+@compiled
 def _boolean(data: Bytes, at: int, end: int) -> tuple[int, float]:
     size = end - at
     if size == 1 and (data[at] == 0x30 or data[at] == 0x31):
@@ -416,7 +416,7 @@ def _boolean(data: Bytes, at: int, end: int) -> tuple[int, float]:
     return kinds.OTHER, 0.0
 
 
-@allocating
+@compiled
 def _digits(data: Bytes, at: int, count: int) -> int:
     """Return the number written in so many digits, or a very negative number."""
     value = 0
@@ -428,7 +428,7 @@ def _digits(data: Bytes, at: int, count: int) -> int:
     return value
 
 
-@allocating
+@compiled
 def _days(year: int, month: int, day: int) -> int:
     """Return the days from 1970-01-01 to a date, or a very negative number for no date."""
     if year < 1 or month < 1 or month > 12 or day < 1:
@@ -441,7 +441,7 @@ def _days(year: int, month: int, day: int) -> int:
     return days + int(_DAYS_BEFORE[month - 1]) + (1 if leap and month > 2 else 0) + day - 1
 
 
-@allocating
+@compiled
 def _fraction(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the microseconds of `.ddd…` at this place and where it ends; -1 when inexact."""
     micros, place = 0, 100_000
@@ -456,7 +456,7 @@ def _fraction(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return (micros if at > start else -1), at
 
 
-@allocating
+@compiled
 def _zone(data: Bytes, at: int, end: int) -> int:
     """Return the minutes of the timezone in data[at:end], or a very negative number."""
     if end - at == 1 and data[at] == 0x5A:
@@ -470,7 +470,7 @@ def _zone(data: Bytes, at: int, end: int) -> int:
     return total if data[at] == 0x2B else -total
 
 
-@allocating
+@compiled
 def _datetime(data: Bytes, at: int, end: int) -> tuple[int, float]:
     if end - at < 19 or data[at + 4] != 0x2D or data[at + 7] != 0x2D or data[at + 10] != 0x54:
         return kinds.OTHER, 0.0
@@ -494,7 +494,7 @@ def _datetime(data: Bytes, at: int, end: int) -> tuple[int, float]:
     return (kinds.DATETIME if rest < end else kinds.LOCAL_DATETIME), float(total)
 
 
-@allocating
+@compiled
 def typed_literal(data: Bytes, at: int, end: int, code: int) -> tuple[int, float]:
     """The kind and the number of the lexical form data[at:end] with a `TYPED` code."""
     datatype = code - TYPED
