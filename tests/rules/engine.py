@@ -42,6 +42,12 @@ class NoEffects:
     def apply_all(self, agenda):
         return not any(share.entry.action for share in agenda.shares)
 
+    def savepoint(self):
+        return None
+
+    def roll_back(self, to):
+        pass
+
 
 class Engine:
     """A `RuleEngine` that follows a graph."""

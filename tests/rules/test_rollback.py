@@ -174,7 +174,7 @@ def test_tokens_come_back(pattern, stream, other, at, least):
         patch.setattr(token_history, "MIN_HISTORY", least)
         running = run(program_of(pattern), graph)
         for place, (name, values, time) in enumerate(stream):
-            running._detection.begin()
+            running._detection.protect()
             marks = running._detection.savepoint()
             if place == at:
                 for kind, given_values, later in other:

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from threading import RLock
 
     from graphtide.algebra.nodes import SelectQuery
-    from graphtide.engine.results import Delta, WindowResult
+    from graphtide.engine.results import Delta, TransactionTimes, WindowResult
     from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Ints
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
@@ -48,6 +49,9 @@ class QueryHost(explanations.ExplainingHost, Protocol):
 
     def flush(self) -> None:
         """Apply buffered changes."""
+
+    def drained(self, query: Query, taken: list[tuple[Ints, TransactionTimes]]) -> None:
+        """Deltas are about to be taken out of the history of a query."""
 
     def notify_each(self, query: Query) -> None:
         """From now on a query has callbacks: apply transaction by transaction."""

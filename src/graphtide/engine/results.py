@@ -320,6 +320,15 @@ class ResultLog:
         for run in self._runs:
             yield run.rows
 
+    def savepoint(self) -> tuple[Any, ...]:
+        """What `roll_back` needs."""
+        return tuple(self._runs), self._results, self._held, self.evicted
+
+    def roll_back(self, to: tuple[Any, ...]) -> None:
+        """Go back to a savepoint."""
+        runs, self._results, self._held, self.evicted = to
+        self._runs = deque(runs)
+
     def add(self, run: ResultRun) -> None:
         """Append results and evict the oldest."""
         if not len(run.times):

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.engine import ingest, storage, timers
+from graphtide.engine import ingest, storage, timers, transaction
 from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.query_host import AskedQuery, CacheSize, QueryPast
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
-from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
-from graphtide.engine.transaction import in_one, undone
+from graphtide.engine.scheduler import Scheduler, inside_callback
+from graphtide.engine.timers import Subscription
 from graphtide.engine.watch import MAX_COUNTED, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 from graphtide.kernel.workers import Workers
-from graphtide.limits import Limits, end_all
+from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
-    from graphtide.engine.scheduler import InputRecorder
-    from graphtide.engine.transaction import Recent, Underway
+    from graphtide.engine.timers import Follower
+    from graphtide.engine.transaction import InputRecorder, Recent, Underway
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
@@ -72,18 +72,19 @@ class Runtime:
         if store != "all":
             self._matched = storage.MatchFilter(self.queries, self.terms, stored=self.store.stores)
             self.quad_ids_of = self._matched.quad_ids
-        self.done = 0
-        self.last_tx = -1
-        self._buffer = ingest.WriteBuffer()
+        self.done, self.last_tx = 0, -1
+        self.buffer = ingest.WriteBuffer()
         self.max_buffered = ingest.MAX_BUFFERED
         self.past: QueryPast | None = None
         self.facade: Callable[[], Any] = lambda: None
-        self._queue: deque[ingest.Transactions] = deque()
+        self.queue: deque[ingest.Transactions] = deque()
         self._running = False
         self.eager: tuple[Follower, ...] = ()
-        self._underway: Underway | None = None
+        self.underway: Underway | None = None
         self.recent: Recent | None = None
-        self._unnotified: deque[tuple[Query, Delta] | None] = deque()
+        self.applied, self._items = transaction.AppliedSteps(), transaction.RuntimeItems(self)
+        self.counted: Any = None
+        self.unnotified: deque[tuple[Query, Delta] | None] = deque()
 
     # --- followers ---
 
@@ -93,6 +94,7 @@ class Runtime:
         self.schedule.followers.append(follower)
         if eager:
             self.eager += (follower,)
+            self.schedule.host = self._items
         return Subscription(self, follower)
 
     def unsubscribe(self, subscription: Subscription) -> None:
@@ -101,6 +103,7 @@ class Runtime:
         if follower in self.schedule.followers:
             self.schedule.followers.remove(follower)
             self.eager = tuple(each for each in self.eager if each is not follower)
+            self.schedule.host = self._items if self.eager else None
 
     def publish(self, events: EventBatch, followers: tuple[Follower, ...] | None = None) -> None:
         """Pass events to all eager followers, or to some; the graph does not store them."""
@@ -140,16 +143,19 @@ class Runtime:
         """
         if self._running:
             return
-        if self.schedule.buffer.sink is not None:
-            self.schedule.drain()
-        if self._underway is not None:
-            self._recover()
+        schedule = self.schedule
+        if not schedule.running:
+            left = schedule.waiting or schedule.unreleased or schedule.item is not None
+            if left or schedule.buffer.sink is not None:
+                schedule.settle()
+            if self.underway is not None:
+                transaction.recover(self)
         while True:
-            if self._unnotified:
+            if self.unnotified:
                 self._notify()
-            elif self._queue:
+            elif self.queue:
                 self._run_next()
-            elif not self._buffer.waiting:
+            elif not self.buffer.waiting:
                 return
             else:
                 self._run_buffered()
@@ -158,23 +164,23 @@ class Runtime:
         """Apply what is in the write buffer, or queue it if somebody sees every transaction."""
         recorder = self.schedule.recorder and self.schedule.admit()
         if self.eager or self.queries.with_callbacks:
-            self._queue.extend(ingest.one_by_one(self._buffer.take()))
+            self.queue.extend(ingest.one_by_one(self.buffer.take()))
             return
-        piece = self._buffer.waiting_piece()
-        self._underway = piece, [piece[0]], self.done
-        self._buffer.clear()
+        piece = self.buffer.waiting_piece()
+        self.underway = piece, [piece[0]], self.done
+        self.buffer.clear()
         self._apply_piece(piece, recorder)
 
     def _run_next(self) -> None:
         """Apply the first transactions of the queue."""
-        piece = self._queue[0]
+        piece = self.queue[0]
         if self.one_by_one and len(piece[1]) > 1:
             parts = list(ingest.one_by_one(piece))
-            self._queue.popleft()
-            self._queue.extendleft(reversed(parts))
+            self.queue.popleft()
+            self.queue.extendleft(reversed(parts))
             return
-        self._underway = piece, [piece[0]], self.done
-        self._queue.popleft()
+        self.underway = piece, [piece[0]], self.done
+        self.queue.popleft()
         self._run(piece)
 
     def settle(self) -> None:
@@ -194,7 +200,7 @@ class Runtime:
         elif (
             self.reclaimer.due
             and self.schedule.is_idle(calls)
-            and not (self._running or self._underway or self._unnotified or self._queue)
+            and not (self._running or self.underway or self.unnotified or self.queue)
         ):
             self.reclaimer.reclaim()
 
@@ -202,23 +208,25 @@ class Runtime:
         """The ids that the store, the plans and the write buffer hold; queries do so too."""
         yield from self.store.held_ids()
         yield from self.queries.plans.held_ids()
-        yield from (*self._buffer.held_ids(), *self.schedule.buffer.held_ids())
+        yield from (*self.buffer.held_ids(), *self.schedule.buffer.held_ids())
 
     def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
         """Apply transactions, and do what they cause; `derived` ones are not input."""
         schedule = self.schedule
         recorder = None if derived or schedule.recorder is None else schedule.admit(more=True)
         if self.eager:
-            schedule.perform(lambda: self._apply_piece(piece, recorder))
+            if not schedule.running:
+                self.underway = piece, [piece[0]], self.done
+            schedule.perform(lambda: self._apply_piece(piece, recorder), ("changes", self.done))
         else:
             self._apply_piece(piece, recorder)
 
     def _apply_piece(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions, all or none; of several, those that fail are left out."""
         changes, times, txs = piece
-        underway = self._underway
+        underway = self.underway
         if underway is None or underway[0] is not piece:
-            self._underway = underway = piece, [changes], self.done
+            self.underway = underway = piece, [changes], self.done
         deltas = None
         try:
             if ALWAYS:
@@ -228,58 +236,47 @@ class Runtime:
                 deltas = self.queries.react(batches, stamps, changes)
             if recorder is not None:
                 recorder.changes(piece)
+            if self.schedule.item is not None:
+                self.applied.note(self.store, changes)
             self.done += len(times)
             if deltas or self.eager:
-                self._unnotified = deque([*(deltas or ()), None])
-            self.recent, self._underway = (underway, self.terms.generation), None
+                self.unnotified = deque([*(deltas or ()), None])
+            self.recent, self.underway = (underway, self.terms.generation), None
         except Exception as error:
-            self._recover(again=False)
+            transaction.recover(self, again=False)
             if len(piece[1]) == 1:
                 self.schedule.not_applied(error, int(piece[1][0]), derived=recorder is None)
                 raise
             with self.schedule:
                 for one in list(ingest.one_by_one(piece)):
                     self.schedule.attempt(partial(self._apply_piece, one, recorder))
-        if self._unnotified or self.schedule.failure is not None:
+        if self.unnotified or self.schedule.failure is not None:
             self._notify()
 
-    def _recover(self, *, again: bool = True) -> None:
-        """Something was raised within a transaction: restore the state before it.
-
-        The quads are as they were, apart from what the store has applied of it; everything else is
-        made from the quads. With `again`, the transaction is put back into the queue.
-        """
-        if self._underway is None:
-            return
-        end_all()
-        piece, steps, first = self._underway
-        if piece is not None and self._queue and self._queue[0] is piece:
-            self._queue.popleft()
-        store = self.store.rebuilt(undone(self.store, steps))
-        self.queries.rebuild(store, first)
-        self.store, self.done = store, first
-        if piece is not None and again and not self._buffer.holds(piece):
-            changes, times, txs = piece
-            whole = changes.copy(), np.array(times, np.int64), np.array(txs, np.int64)
-            self._queue.appendleft(whole)
-        self._underway = None
+    def drained(self, query: Query, taken: list[tuple[Ints, TransactionTimes]]) -> None:
+        """Deltas are about to be taken out of the history of a query."""
+        if self.schedule.item is not None:
+            self.applied.drained.setdefault(query, taken)
+            self.schedule.touched = True
 
     def emit(self, outputs: Mapping[int, Ints], time: int) -> None:
         """Count what plan nodes put out, over several steps, as one transaction."""
-        recorder, steps = self.schedule.recording, self._underway[1] if self._underway else ()
+        recorder, steps = self.schedule.recording, self.underway[1] if self.underway else ()
         if recorder is not None:
-            recorder.changes((in_one(steps), (time,), (self.last_tx + 1,)))
+            recorder.changes((transaction.in_one(steps), (time,), (self.last_tx + 1,)))
         self.schedule.clock = time
+        self.schedule.perform(lambda: self._emit(outputs, time), ("changes", self.done))
+        self.flush()
+
+    def _emit(self, outputs: Mapping[int, Ints], time: int) -> None:
         self.last_tx += 1
         self.done += 1
         stamps = TransactionTimes((time,), (self.last_tx,), self.done - 1)
-        self.schedule.perform(lambda: self._emit(outputs, stamps))
-        self.flush()
-
-    def _emit(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
         deltas = self.queries.take(outputs, stamps)
-        self._unnotified = deque([*deltas, None])
-        self.recent, self._underway = (self._underway, self.terms.generation), None
+        if self.schedule.item is not None and self.underway is not None:
+            self.applied.steps += self.underway[1]
+        self.unnotified = deque([*deltas, None])
+        self.recent, self.underway = (self.underway, self.terms.generation), None
         self._notify()
 
     @contextmanager
@@ -289,21 +286,24 @@ class Runtime:
         If something is raised before `emit` is through, all of them are undone.
         """
         self.schedule.admit()
-        self._underway = None, steps, self.done
+        self.counted = self.store.counted()
+        self.underway = None, steps, self.done
         try:
             yield
         except Exception:
-            self._recover()
+            transaction.recover(self)
             raise
 
     def _notify(self) -> None:
         """Run callbacks, then let followers know. What a callback changes is queued."""
         self._running = True
         try:
-            while self._unnotified:
-                notice = self._unnotified.popleft()
+            while self.unnotified:
+                notice = self.unnotified.popleft()
                 if notice is not None:
-                    self.schedule.call_back(partial(notice[0].notify, notice[1]))
+                    query, delta = notice
+                    for callback in query.callbacks(delta):
+                        self.schedule.call_back((query.name, delta.seq), callback)
                 else:
                     self._running = False
                     for follower in self.eager:
@@ -334,10 +334,10 @@ class Runtime:
                 schedule.advance(time)
                 self.write(diff, ids, None)
             return
-        if self.eager and self._buffer.waiting:
-            self.flush()  # what an interrupt has left: a cascade of its own
+        if self.eager:
+            self.flush()  # what an interrupt has left comes first
         self.last_tx = tx = self.last_tx + 1
-        waiting = self._buffer.single(schedule.clock, tx, diff, ids)
+        waiting = self.buffer.single(schedule.clock, tx, diff, ids)
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             self.settle()
 
@@ -354,10 +354,10 @@ class Runtime:
                 schedule.advance(time)
                 self.commit(changes, None)
             return
-        if self.eager and self._buffer.waiting:
+        if self.eager:
             self.flush()
         self.last_tx = tx = self.last_tx + 1
-        waiting = self._buffer.several(schedule.clock, tx, changes)
+        waiting = self.buffer.several(schedule.clock, tx, changes)
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             self.flush()
 
@@ -462,8 +462,8 @@ class Runtime:
             self.schedule.accept()
         self.last_tx = max(self.last_tx, int(txs.max()))
         if self._running:  # called by a callback
-            self._queue.extend(ingest.one_by_one(self._buffer.take()))
-            self._queue.extend(ingest.one_by_one(piece))
+            self.queue.extend(ingest.one_by_one(self.buffer.take()))
+            self.queue.extend(ingest.one_by_one(piece))
         elif self.schedule.followers or self.queries.with_callbacks:
             self._apply_each(piece)
             return

@@ -9,21 +9,22 @@ So answers do not depend on how input is divided into calls, or on the steps of 
 from __future__ import annotations
 
 from collections import deque
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final
 
 from graphtide.engine.events import MAX_WAITING, EventBuffer
+from graphtide.engine.timers import Follower, Phase
+from graphtide.engine.transaction import WorkItem
 from graphtide.errors import CascadeError, GraphtideError, LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from graphtide.engine.events import EventBatch, EventSink
-    from graphtide.engine.ingest import Ids, Transactions
-    from graphtide.engine.runtime import Runtime
+    from graphtide.engine.ingest import Ids
+    from graphtide.engine.transaction import InputRecorder, ItemHost, MadeCalls, Protected
 
 
 NOTHING = nullcontext()
@@ -32,113 +33,21 @@ NEVER: Final = 1 << 62
 """A time after those of all events."""
 
 
-class Phase(IntEnum):
-    """The order of what is due at one time.
-
-    Windows close before the events of their time, and so does what waited for a late event. The end
-    of a time comes when the clock moves past it: only then is it certain that an event is absent.
-    """
-
-    CLOSE = 0
-    EVENT = 1
-    END = 2
-
-
-class Due(NamedTuple):
-    """When a follower has something to do."""
-
-    time: int
-    phase: Phase
-
-
-class Follower(Protocol):
-    """Follows a live graph: its clock, its transactions and its events."""
-
-    def next_due(self, to: int) -> Due | None:
-        """What is due next, if the clock moves on to a time."""
-
-    def run_due(self, due: Due) -> None:
-        """Do what is due."""
-
-    def time_passed(self, to: int) -> None:
-        """The clock has moved on, and nothing is due before that time."""
-
-    def after_transaction(self) -> None:
-        """A transaction has been applied; the graph may be changed again."""
-
-    def admit(self, events: EventBatch) -> EventBatch:
-        """The events that it takes in; an error if it cannot."""
-
-    taken: int
-    """If `take_events` is interrupted: how many events must not be given again."""
-
-    def can_wait(self) -> bool:
-        """Whether nobody could tell if events that come now were taken in later, together."""
-
-    def take_events(self, events: EventBatch) -> int:
-        """Match the first of some events, at least one, and act; how many.
-
-        The rest has to wait until the effects of these have been worked off.
-        """
-
-    def go_on(self) -> bool:
-        """No effect is left: publish or fire what has waited for that; whether there was any."""
-
-    def abort(self) -> None:
-        """The cascade has no end: forget it, as far as this follower took part."""
-
-
-class InputRecorder(Protocol):
-    """Records the input of a graph in order: what comes from outside, not what follows from it."""
-
-    def admit(self, *, more: bool = False) -> None:
-        """Wait until another input may come, or `more` of the same call; nothing is applied yet."""
-
-    def changes(self, piece: Transactions) -> None:
-        """Transactions are applied; if this raises, they are not."""
-
-    def clock(self, to: int) -> None:
-        """The clock moves on, and nobody follows it."""
-
-    def input(self, kind: str, *what: object) -> None:
-        """Something else comes in: events, a move of the clock, the end of a query."""
-
-    def interrupted(self, error: BaseException) -> object:
-        """What follows from an input was interrupted: a replay of it would go further."""
-
-    def call(self, firing: str, function: Callable[[], object]) -> None:
-        """An action calls a function; in a replay only if that was not finished before."""
-
-
-class Subscription:
-    """That a follower follows a runtime; `close()` ends it."""
-
-    __slots__ = ("_runtime", "follower")
-
-    def __init__(self, runtime: Runtime, follower: Follower) -> None:
-        self._runtime = runtime
-        self.follower = follower
-
-    def close(self) -> None:
-        """Unsubscribe."""
-        self._runtime.unsubscribe(self)
-
-    def pass_to(self, follower: Follower) -> None:
-        """Let another follower follow in its place."""
-        runtime, before = self._runtime, self.follower
-        followers = runtime.schedule.followers
-        followers[followers.index(before)] = follower
-        runtime.eager = tuple(follower if each is before else each for each in runtime.eager)
-        self.follower = follower
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Input:
     """Events that wait, for whom, and how many of them are through."""
 
     events: EventBatch
     followers: tuple[Follower, ...]
     taken: int = 0
+
+    def savepoint(self) -> int:
+        """How many are through."""
+        return self.taken
+
+    def roll_back(self, to: int) -> None:
+        """Those since then wait again."""
+        self.taken = to
 
 
 FAILED: Final = object()
@@ -161,6 +70,18 @@ class Scheduler:
     def __init__(self) -> None:
         self.recorder: InputRecorder | None = None
         self.calling = False
+        self.host: ItemHost | None = None
+        """The runtime, if pieces of input are to happen wholly or not at all, for rules too."""
+        self.item: WorkItem | None = None
+        """The piece of input under way; it is committed when this is None again."""
+        self.touched = False
+        """Whether the function of a user that runs now has changed the graph."""
+        self.known: Exception | None = None
+        """The last error of a function of a user, or of a transaction that was not applied."""
+        self._made: dict[Hashable, MadeCalls] = {}
+        self._reached: int | None = None
+        """The time that some followers may not know of yet."""
+        self._passing = False
         self._recorded = 0
         self._called: int | None = None
         """While a function of CALL runs whose input is recorded: how deep it was called."""
@@ -171,7 +92,11 @@ class Scheduler:
         self.journal: dict[Ids, bool] = {}
         self.followers: list[Follower] = []
         self._effects: deque[tuple[int, Callable[[], None]]] = deque()
-        self._input: deque[_Input] = deque()
+        self.waiting: deque[_Input] = deque()
+        """Events that wait for their turn."""
+        self.unreleased: dict[object, Callable[[], None]] = {}
+        """Streams that pass events on, or were interrupted in that, and what passes on the rest."""
+        self.releasing = 0
         self.buffer = EventBuffer()
         self.draining = False
         self.published = 0
@@ -207,7 +132,8 @@ class Scheduler:
 
     def is_idle(self, calls: int) -> bool:
         """Whether nothing runs or waits, inside so many calls of users."""
-        return not (self.running or self._effects or self._input) and self._calls == calls
+        under_way = self.running or self._effects or self.waiting or self.item is not None
+        return not under_way and self._calls == calls
 
     def cause(self, effect: Callable[[], None]) -> None:
         """Queue an effect of what is under way."""
@@ -224,32 +150,72 @@ class Scheduler:
         """Something failed and changed nothing: `perform` raises the first error at its end."""
         self.failure = self.failure or error
 
-    def perform(self, work: Callable[[], None]) -> None:
+    def perform(self, work: Callable[[], None], key: Hashable = None) -> None:
         """Do a piece of input, or what is due, and everything that it causes.
 
         Errors do not stop a cascade: what does not depend on them goes on, and then the first of
-        them is raised. An interrupt stops it; its rest is worked off before the next input. Within
-        a cascade, the work is a part of that.
+        them is raised. An interrupt undoes all of it; who has the input does it again, with the
+        same `key`. Within a cascade, the work is a part of that.
         """
         if self.running:
             work()
             return
-        if self._input or self.buffer.sink is not None:
+        self.recover()
+        if self.waiting or self.buffer.sink is not None:
             self.resume()
+        if self.host is not None:
+            item = WorkItem(key, self.clock, self.failure, self._made.get(key))
+            item.saved[self.host] = self.host.savepoint()
+            self.item = item
+            self._made.pop(key, None)
         self.running = True
         try:
-            if self._effects:
-                self._drain()
             self.begin()
             self.attempt(work)
             self._drain()
+            self.item = None
         except BaseException as error:
+            self.running = False
+            with suppress(Exception):  # the next call tries again, and raises it
+                self.recover()
             self._interrupted(error)
             raise
         finally:
             self.running = False
             self.depth = 0
         self.raise_errors()
+
+    def protect(self, part: Protected) -> None:
+        """A part is about to take part in the piece of input under way."""
+        item = self.item
+        if item is not None and part not in item.saved:
+            item.saved[part] = part.savepoint()
+
+    def recover(self) -> None:
+        """Undo, or complete, what an interrupt has left half done."""
+        if self.running:
+            return
+        item = self.item
+        if item is not None:
+            self._effects.clear()
+            self.depth, self.clock, self.failure = 0, item.clock, item.failure
+            for part, saved in item.saved.items():
+                part.roll_back(saved)
+            if item.made and item.key is not None:
+                self._made[item.key] = item.made
+            self.item = None
+        if self._reached is not None and not self._passing:
+            self._pass_on_time(self._reached)
+
+    def once(self, label: object, function: Callable[[], object]) -> None:
+        """Call a function of a user, unless that is finished, and the input is taken in again.
+
+        One that has changed the graph is called again: its changes were undone.
+        """
+        if self.item is None:
+            function()
+        else:
+            self.item.call(label, function, self)
 
     def _drain(self) -> None:
         while self._effects or self._goes_on():
@@ -268,13 +234,20 @@ class Scheduler:
         except CascadeError as error:
             self._abort()
             self.report(error)
-        except Exception as error:  # noqa: BLE001 - `perform` raises it
+        except Exception as error:
+            if self.item is not None and not self.is_known(error):
+                raise
             self.report(error)
         return FAILED
+
+    def is_known(self, error: Exception) -> bool:
+        """Whether it is certain what has happened; if not, it is as after an interrupt."""
+        return not isinstance(error, MemoryError) or error is self.known
 
     def not_applied(self, error: Exception, time: int, *, derived: bool) -> None:
         """A transaction failed. What a limit has prevented, a replay of its cause might not."""
         error.add_note(f"the transaction at time {time} was not applied")
+        self.known = error
         if derived and isinstance(error, LimitError | MemoryError):
             self._interrupted(error)
 
@@ -303,6 +276,7 @@ class Scheduler:
 
     def admit(self, *, more: bool = False) -> InputRecorder | None:
         """Input comes, or `more` of a call: wait until it can be recorded; by whom."""
+        self.touched = True
         recorder = self.recording
         if recorder is not None:
             recorder.admit(more=more)
@@ -310,6 +284,7 @@ class Scheduler:
 
     def recorded(self, kind: str, *what: object) -> AbstractContextManager[None]:
         """Record a piece of input; what happens inside follows from it."""
+        self.touched = True
         return NOTHING if self.recorder is None else self._recorded_input(kind, *what)
 
     @contextmanager
@@ -338,16 +313,16 @@ class Scheduler:
         finally:
             self.calling = before
 
-    def call_back(self, callback: Callable[[], object]) -> None:
+    def call_back(self, label: object, callback: Callable[[], object]) -> None:
         """Run a callback of a user; its error is raised at the end."""
         with self.user_code():
-            self.attempt(callback)
+            self.attempt(lambda: self.once(label, callback))
 
     def call(self, firing: str, function: Callable[[], object]) -> None:
         """Call a function of a user, for an action of a firing."""
         with self.user_code():
             if self.recorder is None:
-                function()
+                self.once(firing, function)
                 return
             before, self._called = self._called, self._recorded
             try:
@@ -357,6 +332,7 @@ class Scheduler:
 
     def accept(self) -> None:
         """Input comes: it may be refused, and what is buffered comes before it."""
+        self.touched = True
         self.check_input()
         self.drain()
 
@@ -383,20 +359,34 @@ class Scheduler:
             self.published += 1
             self._cause_events(events, followers)
             return
-        self._input.append(_Input(events, followers))
+        self.waiting.append(_Input(events, followers))
         self.published += 1
         self.resume()
+
+    def settle(self) -> None:
+        """Undo what was interrupted, and work off the events that wait, unless something runs."""
+        if not self.running:
+            self.recover()
+            if self.buffer.sink is not None:
+                self.drain()
+            if self.waiting:
+                self.resume()
+            if self.unreleased and not (self._feeding or self.releasing):
+                for stream, release in list(self.unreleased.items()):
+                    release()
+                    self.unreleased.pop(stream, None)
 
     def resume(self) -> None:
         """Work off the events that wait, also those that an interrupt has left."""
         if self._feeding:
             return
+        self.recover()
         if self.buffer.sink is not None:
             self.drain()
         self._feeding = True
         try:
             with self:
-                while self._input:
+                while self.waiting:
                     self._take_first()
         finally:
             self._feeding = False
@@ -427,7 +417,7 @@ class Scheduler:
         try:
             with self:
                 sink.pass_on(self.buffer)
-                if self._input:  # what an interrupt may have left
+                if self.waiting:  # what an interrupt may have left
                     self.resume()
                 self.buffer.sink = None
         finally:
@@ -437,7 +427,7 @@ class Scheduler:
         """Pass buffered events to followers, and let all of them know how late it is then."""
         if self.buffer.times:
             waiting = _Input(self.buffer.events(), followers)
-            self._input.append(waiting)
+            self.waiting.append(waiting)
             self.buffer.times = []
         self.resume()
         self.pass_time()
@@ -449,15 +439,16 @@ class Scheduler:
 
     def _take_first(self) -> None:
         """Pass on the first event that waits, or several if one follower can take them."""
-        waiting = self._input[0]
+        waiting = self.waiting[0]
         followers, many = waiting.followers, len(waiting.events.ends)
         if waiting.taken >= many or not followers:
-            self._input.popleft()
+            self.waiting.popleft()
             return
         events = waiting.events.slice(waiting.taken, many)
         self.advance(int(events.ends[0]))
 
         def take() -> None:
+            self.protect(waiting)
             taken = 1
             try:
                 if len(followers) == 1:
@@ -472,7 +463,7 @@ class Scheduler:
             finally:
                 waiting.taken += taken
 
-        self.perform(take)
+        self.perform(take, (waiting, waiting.taken))
 
     def _cause_events(self, events: EventBatch, followers: tuple[Follower, ...]) -> None:
         """Events that an action or a callback publishes are effects, one by one."""
@@ -485,8 +476,12 @@ class Scheduler:
 
     def advance(self, to: int) -> None:
         """Move the clock on, after everything that is due before that, in order of time."""
-        if (self._input or self.buffer.sink is not None) and not self.running:
-            self.resume()
+        if not self.running:
+            self.recover()
+            if self.host is not None:
+                self.host.flush()
+            elif self.waiting or self.buffer.sink is not None:
+                self.resume()
         if to == self.clock:
             return
         if to < self.clock:
@@ -507,9 +502,18 @@ class Scheduler:
         with self, self.recorded("clock", to):
             while self._do_next(to):
                 pass
-            self.clock = to
+            self.clock = self._reached = to
+            self._pass_on_time(to)
+
+    def _pass_on_time(self, to: int) -> None:
+        """Let followers know how late it is; if that is interrupted, all of them once more."""
+        self._passing = True
+        try:
             for follower in self.followers:
                 follower.time_passed(to)
+            self._reached = None
+        finally:
+            self._passing = False
 
     def _do_next(self, to: int) -> bool:
         first, chosen = None, None
@@ -522,7 +526,7 @@ class Scheduler:
         due, follower = first, chosen
         if due.phase is not Phase.CLOSE:
             self.clock = max(self.clock, due.time)
-        self.perform(lambda: follower.run_due(due))
+        self.perform(lambda: follower.run_due(due), (follower, due))
         return True
 
 

@@ -1,11 +1,11 @@
-"""Timers of a graph: the rows of conditions on NOW() that turn when the clock moves on."""
+"""What is due when the clock moves on; Timers: the rows of conditions on NOW() that turn then."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from graphtide.algebra.clock import reads_clock
-from graphtide.engine.scheduler import Due, Phase
 from graphtide.kernel.batch import VALUES, merge_batches
 from graphtide.limits import Allowance
 
@@ -14,6 +14,84 @@ if TYPE_CHECKING:
     from graphtide.engine.events import EventBatch
     from graphtide.engine.runtime import Runtime
     from graphtide.kernel.batch import Ints
+
+
+class Phase(IntEnum):
+    """The order of what is due at one time.
+
+    Windows close before the events of their time, and so does what waited for a late event. The end
+    of a time comes when the clock moves past it: only then is it certain that an event is absent.
+    """
+
+    CLOSE = 0
+    EVENT = 1
+    END = 2
+
+
+class Due(NamedTuple):
+    """When a follower has something to do."""
+
+    time: int
+    phase: Phase
+
+
+class Follower(Protocol):
+    """Follows a live graph: its clock, its transactions and its events."""
+
+    def next_due(self, to: int) -> Due | None:
+        """What is due next, if the clock moves on to a time."""
+
+    def run_due(self, due: Due) -> None:
+        """Do what is due."""
+
+    def time_passed(self, to: int) -> None:
+        """The clock has moved on, and nothing is due before that time."""
+
+    def after_transaction(self) -> None:
+        """A transaction has been applied; the graph may be changed again."""
+
+    def admit(self, events: EventBatch) -> EventBatch:
+        """The events that it takes in; an error if it cannot."""
+
+    taken: int
+    """If `take_events` raises an error: how many events must not be given again."""
+
+    def can_wait(self) -> bool:
+        """Whether nobody could tell if events that come now were taken in later, together."""
+
+    def take_events(self, events: EventBatch) -> int:
+        """Match the first of some events, at least one, and act; how many.
+
+        The rest has to wait until the effects of these have been worked off.
+        """
+
+    def go_on(self) -> bool:
+        """No effect is left: publish or fire what has waited for that; whether there was any."""
+
+    def abort(self) -> None:
+        """The cascade has no end: forget it, as far as this follower took part."""
+
+
+class Subscription:
+    """That a follower follows a runtime; `close()` ends it."""
+
+    __slots__ = ("_runtime", "follower")
+
+    def __init__(self, runtime: Runtime, follower: Follower) -> None:
+        self._runtime = runtime
+        self.follower = follower
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._runtime.unsubscribe(self)
+
+    def pass_to(self, follower: Follower) -> None:
+        """Let another follower follow in its place."""
+        runtime, before = self._runtime, self.follower
+        followers = runtime.schedule.followers
+        followers[followers.index(before)] = follower
+        runtime.eager = tuple(follower if each is before else each for each in runtime.eager)
+        self.follower = follower
 
 
 def follow_clock(runtime: Runtime, query: SelectQuery) -> None:
@@ -58,9 +136,9 @@ class Timers:
                         for reached, batch in network.step({node_id: turned}, left).items():
                             parts = [outputs[reached], batch] if reached in outputs else [batch]
                             outputs[reached] = merge_batches(parts, batch.shape[1] - VALUES)
-            except BaseException:
+            except BaseException as error:
                 schedule.clock = before  # plans are made again, as of then
-                self._failed = True
+                self._failed = isinstance(error, Exception)
                 raise
             runtime.emit(outputs, schedule.clock)
 

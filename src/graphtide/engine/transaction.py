@@ -1,21 +1,26 @@
-"""Transaction: changes that take effect together, or not at all."""
+"""Transaction: changes that take effect together; WorkItem: input with all that it causes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from graphtide.engine.ingest import Ids, ObjectLike, TermLike, Transactions, signed
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
+from graphtide.limits import end_all
 from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
     from types import TracebackType
 
+    from graphtide.engine.results import TransactionTimes
     from graphtide.engine.runtime import Runtime
+    from graphtide.engine.scheduler import Scheduler
+    from graphtide.engine.watch import Query
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Longs
 
@@ -110,6 +115,12 @@ def in_one(steps: Sequence[Ints]) -> Ints:
     return changes
 
 
+def copied(piece: Transactions) -> Transactions:
+    """The same transactions in arrays of their own."""
+    changes, times, txs = piece
+    return changes.copy(), np.array(times, np.int64), np.array(txs, np.int64)
+
+
 class MultiStepTransaction:
     """Several steps of changes as one transaction, each of which sees those before it.
 
@@ -156,3 +167,211 @@ def _distinct(quads: Ints) -> Ints:
         return quads
     _, first = np.unique(quads, axis=0, return_index=True)
     return quads[np.sort(first)]
+
+
+# --- a piece of input, with all that it causes
+
+
+class Protected(Protocol):
+    """A part of a graph at work that goes back to a savepoint if a piece of input is interrupted.
+
+    Going back may be interrupted itself: it is then done again, with the same savepoint.
+    """
+
+    def savepoint(self) -> Any:  # noqa: ANN401 - each part has its own
+        """What `roll_back` needs."""
+
+    def roll_back(self, to: Any) -> None:  # noqa: ANN401
+        """Go back to a savepoint of the piece of input under way."""
+
+
+class ItemHost(Protected, Protocol):
+    """The runtime, as the scheduler sees it."""
+
+    def flush(self) -> None:
+        """Apply what waits, and what an interrupt has left."""
+
+
+class InputRecorder(Protocol):
+    """Records the input of a graph in order: what comes from outside, not what follows from it."""
+
+    def admit(self, *, more: bool = False) -> None:
+        """Wait until another input may come, or `more` of the same call; nothing is applied yet."""
+
+    def changes(self, piece: Transactions) -> None:
+        """Transactions are applied; if this raises, they are not."""
+
+    def clock(self, to: int) -> None:
+        """The clock moves on, and nobody follows it."""
+
+    def input(self, kind: str, *what: object) -> None:
+        """Something else comes in: events, a move of the clock, the end of a query."""
+
+    def interrupted(self, error: BaseException) -> object:
+        """What follows from an input was interrupted: a replay of it would go further."""
+
+    def call(self, firing: str, function: Callable[[], object]) -> None:
+        """An action calls a function; in a replay only if that was not finished before."""
+
+
+class WorkItem:
+    """A piece of input under way, with all that it causes: it happens wholly, or not at all.
+
+    `saved` has a savepoint of each part that takes part in it. `made` has by position the calls of
+    functions of users that are finished; when the input is taken in again, known by its `key`, they
+    are not made again.
+    """
+
+    __slots__ = ("clock", "failure", "key", "made", "position", "saved")
+
+    def __init__(
+        self, key: Hashable, clock: int, failure: Exception | None, made: MadeCalls | None
+    ) -> None:
+        self.key = key
+        self.clock = clock
+        self.failure = failure
+        self.made: MadeCalls = {} if made is None else made
+        self.position = 0
+        self.saved: dict[Protected, Any] = {}
+
+    def call(self, label: object, function: Callable[[], object], schedule: Scheduler) -> None:
+        """Call a function, unless that is finished; it is if it has not changed the graph."""
+        at, self.position = self.position, self.position + 1
+        known = self.made.get(at)
+        if known is not None and known[0] == label:
+            if known[1] is not None:
+                schedule.known = known[1]
+                raise known[1]
+            return
+        failed: Exception | None = None
+        before, schedule.touched = schedule.touched, False
+        try:
+            function()
+        except Exception as error:  # noqa: BLE001 - it is raised below
+            failed = schedule.known = error
+        if not schedule.touched:
+            self.made[at] = label, failed
+            schedule.touched = before
+        if failed is not None:
+            raise failed
+
+
+MadeCalls = dict[int, tuple[object, Exception | None]]
+"""By position: for what a function was called, and its error."""
+
+
+class RuntimeSavepoint(NamedTuple):
+    """A runtime before a piece of input: its first transaction, what waits, its numbers.
+
+    `counted` is what the store has counted.
+    """
+
+    underway: Underway | None
+    queue: tuple[Transactions, ...]
+    done: int
+    last_tx: int
+    recent: Recent | None
+    counted: Any
+
+
+Drained = dict["Query", list[tuple[Ints, "TransactionTimes"]]]
+"""By query, the deltas that were taken out of its history first."""
+
+
+class AppliedSteps:
+    """What a runtime has applied of a piece of input, to be undone if that is interrupted.
+
+    `steps` are the changes that had an effect.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[Ints] = []
+        self.drained: Drained = {}
+
+    def note(self, store: QuadStore, changes: Ints) -> None:
+        """Changes are applied: note those that had an effect."""
+        effective = store.effective(changes)
+        self.steps.append(changes.copy() if effective is None else effective)
+
+    def undone(self, store: QuadStore, underway: Underway | None) -> Ints:
+        """What undoes them, and before them what is under way."""
+        parts = [undone(store, () if underway is None else underway[1])]
+        for step in reversed(self.steps):
+            parts.append(step[::-1].copy())
+            parts[-1][:, TX] = 0
+            parts[-1][:, DIFF] *= -1
+        return np.concatenate(parts)
+
+    def put_back(self, first: int) -> None:
+        """Let queries have the deltas that were drained, but for those from a number on."""
+        for query, taken in self.drained.items():
+            query.put_back([each for each in taken if each[1].first < first])
+
+
+def recover(runtime: Runtime, *, again: bool = True) -> None:
+    """Something was raised within a transaction: restore the state before it.
+
+    The quads are as they were, apart from what the store has applied of it; everything else is made
+    from the quads. With `again`, the transaction is put back into the queue.
+    """
+    if runtime.underway is None:
+        return
+    end_all()
+    piece, steps, first = runtime.underway
+    if piece is not None and runtime.queue and runtime.queue[0] is piece:
+        runtime.queue.popleft()
+    store = runtime.store.rebuilt(undone(runtime.store, steps))
+    runtime.queries.rebuild(store, first)
+    runtime.store, runtime.done = store, first
+    if piece is not None and again and not runtime.buffer.holds(piece):
+        runtime.queue.appendleft(copied(piece))
+    runtime.underway = None
+
+
+def is_unsettled(runtime: Runtime) -> bool:
+    """Whether events or transactions wait until somebody looks, or an interrupt left them."""
+    schedule = runtime.schedule
+    events = schedule.buffer.sink is not None or schedule.waiting or schedule.unreleased
+    transactions = runtime.queue or runtime.underway or runtime.unnotified
+    return bool(events or transactions or schedule.item is not None)
+
+
+class RuntimeItems:
+    """What a runtime does of a piece of input: it happens wholly, or not at all."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def flush(self) -> None:
+        """Apply what waits, and what an interrupt has left."""
+        self._runtime.flush()
+
+    def savepoint(self) -> RuntimeSavepoint:
+        """A piece of input comes: what to go back to if it is interrupted."""
+        runtime = self._runtime
+        runtime.applied, underway = AppliedSteps(), runtime.underway
+        in_steps = underway is not None and underway[0] is None
+        counted = runtime.counted if in_steps else runtime.store.counted()
+        numbers = runtime.done, runtime.last_tx
+        return RuntimeSavepoint(underway, tuple(runtime.queue), *numbers, runtime.recent, counted)
+
+    def roll_back(self, to: RuntimeSavepoint) -> None:
+        """Undo the transactions of a piece of input; one that came from outside is queued again."""
+        end_all()
+        runtime = self._runtime
+        if runtime.underway is not None or runtime.done != to.done:
+            store = runtime.store.rebuilt(runtime.applied.undone(runtime.store, runtime.underway))
+            store.recount(to.counted)
+            runtime.queries.rebuild(store, to.done)
+            runtime.store, runtime.done, runtime.underway = store, to.done, None
+        runtime.applied.put_back(to.done)
+        queue, last_tx = deque(to.queue), to.last_tx
+        if to.underway is not None:
+            piece, steps, _ = to.underway
+            if piece is None:  # of several steps
+                last_tx += 1
+                piece = in_one(steps), (runtime.clock,), (last_tx,)
+            queue.appendleft(copied(piece))
+        runtime.queue, runtime.unnotified = queue, deque()
+        runtime.buffer.clear()
+        runtime.last_tx, runtime.recent = last_tx, to.recent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -204,8 +205,10 @@ class Query:
         with self.lock:
             self._host.flush()
             taken = list(self._history)
-            self._history.clear()
-            self._held = 0
+            if taken:
+                self._host.drained(self, taken)
+                self._history.clear()
+                self._held = 0
             return taken
 
     def history(self) -> list[tuple[Ints, TransactionTimes]]:
@@ -497,18 +500,13 @@ class Query:
         self._count = int(answer.rows()[:, -1].sum())
         self._history, self._answer, self.node_ids = history, answer, node_ids
 
-    def notify(self, delta: Delta) -> None:
-        """Run the callbacks: rows that disappeared, rows that appeared, then the whole delta."""
-        if self._on_disappear:
-            for row in delta.disappeared():
-                for row_callback in self._on_disappear:
-                    row_callback(row)
-        if self._on_appear:
-            for row in delta.appeared():
-                for row_callback in self._on_appear:
-                    row_callback(row)
-        for callback in tuple(self._on_delta):
-            callback(delta)
+    def callbacks(self, delta: Delta) -> Iterator[Callable[[], object]]:
+        """Who is called: for rows that disappeared, rows that appeared, then the whole delta."""
+        for row in delta.disappeared() if self._on_disappear else ():
+            yield from (partial(each, row) for each in tuple(self._on_disappear))
+        for row in delta.appeared() if self._on_appear else ():
+            yield from (partial(each, row) for each in tuple(self._on_appear))
+        yield from (partial(each, delta) for each in tuple(self._on_delta))
 
     def _evict(self, limit: int) -> bool:
         """Drop the oldest transactions, as many as need be, but never the last one."""

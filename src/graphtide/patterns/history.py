@@ -44,10 +44,11 @@ class SavedInput(NamedTuple):
 
 
 class HistorySavepoint(NamedTuple):
-    """How many entries of input and how many retractions there had been."""
+    """How many entries of input, retractions, and rows of input there had been."""
 
     entries: int
     retracted: int
+    rows: int
 
 
 class TokenHistory:
@@ -164,14 +165,17 @@ class TokenHistory:
         """A savepoint, valid until `begin`."""
         if not self._saved:
             self._save()
-        return HistorySavepoint(self._dropped + len(self._input), len(self._removed))
+        entries = self._dropped + len(self._input)
+        return HistorySavepoint(entries, len(self._removed), self._rows)
 
     def rollback(self, to: HistorySavepoint) -> None:
         """Restore a savepoint, and the events that were retracted since."""
         while len(self._removed) > to.retracted:
-            at, rows = self._removed.pop()
+            at, rows = self._removed[-1]
             self._input[at - self._dropped] = rows
+            self._removed.pop()
         del self._input[to.entries - self._dropped :]
+        self._rows = to.rows
         self._replay(to.entries)
 
     def retract(self, number: int, now: int) -> None:
@@ -253,6 +257,12 @@ class EventNumbers:
         self._events += len(orders)
         while self._events - len(self._orders[0][0]) > 2 * MAX_RETRACTABLE:
             self._events -= len(self._orders.popleft()[0])
+
+    def cut(self, number: int) -> None:
+        """Remove the events from a number of the patterns on."""
+        while self._orders and self._orders[-1][1] >= number:
+            self._orders.pop()
+        self._events = sum(len(orders) for orders, _ in self._orders)
 
     def dump(self) -> list[Any]:
         """All of them."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 CACHED_TERMS: Final = 2_000_000
 """Single terms that the caches hold at most; a full cache is emptied."""
 
@@ -38,11 +37,9 @@ FEW_TERMS: Final = 4
 FEW_NUMBERS: Final = 16
 """Numbers that are buffered as texts; of more, the table writes the texts itself."""
 
-COST_OF_ARRAY: Final = 1000
-"""What an array of held ids costs beside its ids, in ids that could be looked at meanwhile."""
-
-COST_OF_OBJECT: Final = 50
-"""What an id costs that comes from a Python object: such arrays are int64."""
+COST_OF_ARRAY, COST_OF_OBJECT = 1000, 50
+"""What an array of held ids costs beside its ids, in ids that could be looked at meanwhile; and an
+id that comes from a Python object: such arrays are int64."""
 
 READY_IDS: Final = 4096
 """Free ids that are kept ready for single terms."""

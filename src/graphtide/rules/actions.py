@@ -185,13 +185,21 @@ class Updates:
         return s or 0, p or 0, o, g or 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ErrorPolicy:
     """What happens when an action fails: `retries`, then the error is raised or skipped."""
 
     on_error: OnError = "raise"
     retries: int = 0
     skipped: list[ActionError] = field(default_factory=list)
+
+    def savepoint(self) -> int:
+        """How many errors were skipped."""
+        return len(self.skipped)
+
+    def roll_back(self, to: int) -> None:
+        """Go back to a number of errors."""
+        del self.skipped[to:]
 
 
 class Actions:
@@ -235,11 +243,14 @@ class Actions:
             try:
                 self._try(pending)
             except Exception as problem:
+                if not self._effects.is_known(problem):
+                    raise
                 if left:
                     continue
                 error = failed(pending.firing(), problem)
                 if policy.on_error == "raise":
                     raise error from problem
+                self._engine.protect(policy)
                 policy.skipped.append(error)
             return
 

@@ -153,6 +153,8 @@ class RowTracker:
         self, graph: GraphConnection, select: SelectQuery, variables: tuple[Var, ...]
     ) -> None:
         self.rows: set[tuple[int, ...]] = set()
+        self._journal: list[tuple[tuple[int, ...], bool]] = []
+        """Rows that have changed since the savepoint, and whether they were there before."""
         self._encode = graph.terms.encode
         whole = set(variables) == set(select.variables)
         self._updates = None if whole else RowUpdates(graph, select, variables)
@@ -171,12 +173,24 @@ class RowTracker:
         """The ids of the rows."""
         yield flat_ids(self.rows)
 
+    def savepoint(self) -> None:
+        """Journal the changes of rows from here on."""
+        self._journal = []
+
+    def roll_back(self) -> None:
+        """Go back to the savepoint."""
+        rows = set(self.rows)
+        for row, present in reversed(self._journal):
+            (rows.add if present else rows.discard)(row)
+        self.rows, self._journal = rows, []
+
     def catch_up(self) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
         """Apply the changes since the last call; the rows removed and the rows updated by them."""
         removed: set[tuple[int, ...]] = set()
         for net, _ in self._changes.watches[0].drain():
             for line in net.tolist():
                 row = tuple(line[DELTA_VALUES:])
+                self._journal.append((row, row in self.rows))
                 if line[COUNT_BEFORE] + line[DIFF] > 0:
                     self.rows.add(row)
                 else:

@@ -52,6 +52,8 @@ class Activation:
     number: int
     entry: RuleEntry
     depth: int
+    place: int = 0
+    """Its place among those that were fired."""
 
     @property
     def rule(self) -> str:
@@ -69,6 +71,14 @@ TrackedQuery = tuple[str, tuple["Var", ...]]
 
 RowOfRule = tuple[str, tuple[int, ...]]
 """A rule, and the row whose change alone makes it fire."""
+
+
+Change = tuple[Any, ...]
+"""What has changed, by name, with what undoes it."""
+
+ConflictsSavepoint = tuple[int, "tuple[Any, ...] | None", "list[tuple[Denial, ...]]"]
+"""How many activations there had been; the state of the random numbers, if they count; forbidden
+events that were to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +122,12 @@ class ConflictSet:
         self._numbers = {rule.name: number for number, rule in enumerate(rules)}
         self._random = Random(seed)  # noqa: S311 - an order, not a secret
         self._key = self._key_of(resolver)
+        self._draws = resolver == "random"
+        self._journal: list[Change] = []
+        """What has changed since the savepoint."""
         self._by_priority = resolver == "priority"
         """Whether the order depends on where a rule is declared."""
-        self._count = 0
+        self._count = self._places = 0
 
     def held_ids(self) -> Iterator[Longs]:
         """The ids of all activations, and of the rows that trackers follow."""
@@ -170,7 +183,7 @@ class ConflictSet:
         for number in saved["waiting"]:
             self._list(loaded[number])
         for each in map(loaded.__getitem__, saved["fired"]):
-            self._fired[each.rule, self._row(each)] = each
+            self._list_fired((each.rule, self._row(each)), each)
         self._heap = [
             (tuple(key) if isinstance(key, list) else key, number) for key, number in saved["heap"]
         ]
@@ -214,7 +227,9 @@ class ConflictSet:
         priority = entry.matcher.rule.priority
         activation = Activation(firing, _state(trigger), priority, number, entry, depth)
         self._list(activation)
-        heappush(self._heap, (self._key(activation), number))
+        entry_of_heap = self._key(activation), number
+        self._journal.append(("pushed", entry_of_heap))
+        heappush(self._heap, entry_of_heap)
         self._count += 1
         self._prune()
 
@@ -224,43 +239,127 @@ class ConflictSet:
             row = self._row(activation)
             self._remove(self._last.get((rule, row), -1))
             self._last[rule, row] = number
+        self._journal.append(("listed", activation))
         self._waiting[number] = activation
         for key in _keys(activation):
             self._index.setdefault(key, set()).add(number)
 
-    def next(self) -> Activation | None:
-        """Remove and return the first valid activation; None if there is none."""
+    def first(self) -> Activation | None:
+        """The first valid activation; invalid ones before it are removed."""
         self.catch_up()
         while self._heap:
-            chosen = self._remove(heappop(self._heap)[1])
-            if chosen is not None and self._is_valid(chosen):
-                return chosen
+            found = self._waiting.get(self._heap[0][1])
+            if found is not None and self._is_valid(found):
+                return found
+            self._pop()
+            if found is not None:
+                self._remove(found.number)
         return None
 
-    def take(self, activation: Activation) -> Activation:
-        """Remove and return an activation that the caller has chosen."""
+    def checked(self, activation: Activation) -> Activation:
+        """An activation that the caller has chosen, if it waits and is valid."""
         self.catch_up()
         if activation.number not in self._waiting or not self._is_valid(activation):
             raise GraphtideError(
                 f"this activation of {activation.rule} does not wait to be fired",
                 hint="activations() lists those that do",
             )
-        self._remove(activation.number)
         return activation
+
+    def take(self, activation: Activation) -> None:
+        """Remove an activation that is to be fired."""
+        self._remove(activation.number)
+        if self._heap and self._heap[0][1] == activation.number:
+            self._pop()
+
+    def _pop(self) -> None:
+        self._journal.append(("popped", self._heap[0]))
+        heappop(self._heap)
 
     def fired(self, activation: Activation) -> None:
         """An activation was fired; one ON APPEAR is listed while its row is there."""
         trigger = self._triggers[activation.rule]
-        activation.state = "fired"
+        self._set_state(activation, "fired")
         if isinstance(trigger, QueryChange) and trigger.appears:
-            self._fired[activation.rule, self._row(activation)] = activation
+            self._list_fired((activation.rule, self._row(activation)), activation)
+
+    def _list_fired(self, row: RowOfRule, activation: Activation) -> None:
+        before = self._fired.get(row)
+        activation.place = self._places if before is None else before.place
+        self._journal.append(("fired", row, before))
+        self._fired[row] = activation
+        self._places += 1
+
+    def _set_state(self, activation: Activation, state: ActivationState) -> None:
+        self._journal.append(("state", activation, activation.state))
+        activation.state = state
 
     def clear(self) -> None:
         """Drop all that wait."""
-        self._waiting.clear()
-        self._last.clear()
-        self._index.clear()
-        self._heap.clear()
+        self._journal.append(("cleared", self._waiting, self._heap, self._prune_at))
+        self._waiting, self._heap, self._last, self._index = {}, [], {}, {}
+
+    # --- a piece of input happens wholly, or not at all ---
+
+    def savepoint(self) -> ConflictsSavepoint:
+        """What `roll_back` needs: changes are journaled from here on."""
+        self._journal = []
+        for tracker in self._trackers.values():
+            tracker.savepoint()
+        denials = [tuple(_absence(entry).denials or ()) for entry in self._denying]
+        return self._count, self._random.getstate() if self._draws else None, denials
+
+    def roll_back(self, to: ConflictsSavepoint) -> None:
+        """Go back to a savepoint."""
+        waiting, heap, fired = self._waiting.copy(), self._heap.copy(), self._fired.copy()
+        prune_at = self._prune_at
+        for kind, what, *more in reversed(self._journal):
+            match kind:
+                case "listed":
+                    waiting.pop(what.number, None)
+                case "removed":
+                    waiting[what.number] = what
+                case "pushed":
+                    heap = [entry for entry in heap if entry is not what]
+                case "popped":
+                    heap.append(what)
+                case "cleared":
+                    waiting, heap, prune_at = what.copy(), more[0].copy(), more[1]
+                case "state":
+                    what.state = more[0]
+                case _ if more[0] is None:
+                    fired.pop(what, None)
+                case _:
+                    fired[what] = more[0]
+        self._restore(waiting, heap, fired, prune_at)
+        for tracker in self._trackers.values():
+            tracker.roll_back()
+        self._count, drawn, denials = to
+        if drawn is not None:
+            self._random.setstate(drawn)
+        for entry, own in zip(self._denying, denials, strict=True):
+            _absence(entry).denials = list(own)
+
+    def _restore(
+        self,
+        waiting: dict[int, Activation],
+        heap: list[tuple[object, int]],
+        fired: dict[RowOfRule, Activation],
+        prune_at: int,
+    ) -> None:
+        """Replace all activations at once, so that this can be interrupted and done again."""
+        ordered = dict(sorted(waiting.items()))
+        fired = dict(sorted(fired.items(), key=lambda each: each[1].place))
+        heapify(heap)
+        last: dict[RowOfRule, int] = {}
+        index: dict[tuple[object, ...], set[int]] = {}
+        for number, each in ordered.items():
+            if self._triggers[each.rule] is not None:
+                last[each.rule, self._row(each)] = number
+            for key in _keys(each):
+                index.setdefault(key, set()).add(number)
+        self._waiting, self._heap, self._fired, self._prune_at = ordered, heap, fired, prune_at
+        self._last, self._index, self._journal = last, index, []
 
     def activations(self) -> list[Activation]:
         """All activations, those that wait first."""
@@ -284,10 +383,11 @@ class ConflictSet:
             removed, updated = tracker.catch_up()
             for rule in self._rules[query] if removed or updated else ():
                 for row in removed:
-                    self._fired.pop((rule, row), None)
+                    if (rule, row) in self._fired:
+                        self._journal.append(("fired", (rule, row), self._fired.pop((rule, row))))
                 for row in updated:
                     if (rule, row) in self._fired:
-                        self._fired[rule, row].state = "updated"
+                        self._set_state(self._fired[rule, row], "updated")
         for entry in self._denying:
             denials = _absence(entry).denials
             if denials:
@@ -310,6 +410,7 @@ class ConflictSet:
         """Remove an activation that waits, if there is one of this number."""
         activation = self._waiting.pop(number, None)
         if activation is not None:
+            self._journal.append(("removed", activation))
             for key in _keys(activation):
                 self._index[key].discard(number)
                 if not self._index[key]:
@@ -325,6 +426,7 @@ class ConflictSet:
         for number, waiting in list(self._waiting.items()):
             if not self._is_valid(waiting):
                 self._remove(number)
+        self._journal.append(("cleared", self._waiting.copy(), self._heap, self._prune_at))
         self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
         heapify(self._heap)
         self._prune_at = max(MIN_PRUNED, 2 * len(self._heap))

@@ -48,6 +48,14 @@ class PatternSavepoint(NamedTuple):
     total: int
 
 
+class DetectionSavepoint(NamedTuple):
+    """All patterns before a piece of input: the number of events, the time, their tokens."""
+
+    number: int
+    now: int
+    tokens: list[PatternSavepoint]
+
+
 @dataclass(frozen=True, slots=True)
 class ComplexEvent:
     """A match of a pattern: its parameters, the time of its first event, and its own time."""
@@ -207,8 +215,7 @@ class Detection:
     """All patterns of a program.
 
     `types` are the declared events that rules and patterns use, `complex_types` those of patterns.
-    With `retracts`, events can be taken back. While `held` is not 0, savepoints stay valid over
-    `begin`.
+    With `retracts`, events can be taken back.
     """
 
     def __init__(
@@ -241,7 +248,6 @@ class Detection:
             for pattern in patterns
         }
         self._reads_all = any(each.reads_all for each in self.patterns.values())
-        self.held = 0
         self._numbers = EventNumbers() if retracts else None
         self._number = 0
         self._now = 0
@@ -315,10 +321,18 @@ class Detection:
         """Whether events can be taken back."""
         return self._numbers is not None
 
-    def begin(self) -> None:
-        """A cascade begins: discard savepoints."""
-        for each in () if self.held else self.patterns.values():
+    def protect(self) -> DetectionSavepoint:
+        """A piece of input comes: discard savepoints; what `roll_back` needs."""
+        for each in self.patterns.values():
             each.begin()
+        return DetectionSavepoint(self._number, self._now, self.savepoint())
+
+    def roll_back(self, to: DetectionSavepoint) -> None:
+        """A piece of input was interrupted: restore all tokens and numbers."""
+        self._number, self._now, tokens = to
+        self.rollback(tokens)
+        if self._numbers is not None:
+            self._numbers.cut(self._number)
 
     def savepoint(self) -> list[PatternSavepoint]:
         """A savepoint of each pattern."""

@@ -14,6 +14,7 @@ import numpy as np
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.engine import storage
 from graphtide.engine.events import EventBatch, typed_events
+from graphtide.engine.transaction import is_unsettled
 from graphtide.engine.watch import DEFAULT_HISTORY, Query
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rules.actions import Actions, Insertions, given_graph
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from graphtide.engine.ingest import Ids, ObjectLike, TermLike
     from graphtide.engine.query_host import DroppedToken
-    from graphtide.engine.scheduler import Subscription
+    from graphtide.engine.timers import Subscription
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import Agenda
@@ -146,10 +147,10 @@ class GraphConnection:
         self._runtime.schedule.advance(to)
 
     def settle(self) -> None:
-        """Take in the events that wait until somebody looks."""
-        if self.schedule.buffer.sink is not None:
+        """Take in the events that wait until somebody looks, and what an interrupt has left."""
+        if is_unsettled(self._runtime):
             with self._runtime.lock:
-                self.schedule.drain()
+                self._runtime.flush()
 
     def defer(self, triples: Sequence[Triple], time: int | None) -> bool:
         """Buffer an event, if its engine is the only one; False if it has to come at once."""
@@ -210,6 +211,19 @@ class Effects(Protocol):
     def apply_all(self, agenda: Agenda) -> bool:
         """Apply the actions of all firings at once, if that makes no difference; whether so."""
 
+    def savepoint(self) -> EffectsSavepoint:
+        """What `roll_back` needs."""
+
+    def roll_back(self, to: EffectsSavepoint) -> None:
+        """A piece of input was interrupted: go back to a savepoint."""
+
+
+EmittedEvent = tuple[int, str, "list[tuple[Term, Term, Term]]"]
+"""The depth of its action, its stream, and its triples."""
+
+EffectsSavepoint = tuple[tuple[EmittedEvent, ...], frozenset[int]]
+"""Emitted events that are not published, and the numbers of those that are."""
+
 
 class GraphEffects:
     """Applies actions to the graph, with a journal of the cascade, and collects their events."""
@@ -217,7 +231,7 @@ class GraphEffects:
     def __init__(self, graph: GraphConnection, sources: Sequence[ChangeSource]) -> None:
         self._graph = graph
         self._sources = sources
-        self._outbox: deque[tuple[int, str, list[tuple[Term, Term, Term]]]] = deque()
+        self._outbox: deque[EmittedEvent] = deque()
         self._emitted: set[int] = set()
 
     def collect(self, clock: int) -> Iterator[EventBatch]:
@@ -243,6 +257,14 @@ class GraphEffects:
             for _ in source.found.changes():
                 pass
 
+    def savepoint(self) -> EffectsSavepoint:
+        """What `roll_back` needs."""
+        return tuple(self._outbox), frozenset(self._emitted)
+
+    def roll_back(self, to: EffectsSavepoint) -> None:
+        """A piece of input was interrupted: go back to a savepoint."""
+        self._outbox, self._emitted = deque(to[0]), set(to[1])
+
     def set_present(self, quads: Mapping[Ids, bool]) -> None:
         """Insert and delete quads as one transaction; redundant changes are left out."""
         changes = self._graph.effective(quads)
@@ -251,6 +273,10 @@ class GraphEffects:
             for quad, present in changes.items():
                 journal.setdefault(quad, not present)
             self._graph.commit(changes)
+
+    def is_known(self, error: Exception) -> bool:
+        """Whether it is certain what an action that failed has changed: nothing."""
+        return self._graph.schedule.is_known(error)
 
     def emit(self, stream: str, triples: list[tuple[Term, Term, Term]]) -> None:
         """Push an event to a stream, once the effects before it are worked off."""

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import PendingFiring
-    from graphtide.rules.detection import Detection, PatternSavepoint
+    from graphtide.rules.conflicts import ConflictSet, ConflictsSavepoint
+    from graphtide.rules.detection import Detection, DetectionSavepoint, PatternSavepoint
+    from graphtide.rules.effects import Effects, EffectsSavepoint
     from graphtide.rules.matching.types import Match
     from graphtide.rules.model import EventCondition
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
@@ -204,11 +206,6 @@ class FiringLog(Sequence["Firing"]):
             self._parts.append((before + len(last), part))
         self._evict()
 
-    def take_back(self, part: Sequence[Firing]) -> None:
-        """Remove the firings that were added last, if they were; `part` is no list."""
-        if self._parts[-1][1] is part:
-            self._parts.pop()
-
     def start_at(self, total: int) -> None:
         """Begin with a number of firings that are not retained."""
         self._parts = deque([(total, [])])
@@ -229,17 +226,20 @@ class FiringLog(Sequence["Firing"]):
             self._holders.add(part)
             self.add(part)
 
-    def truncate(self, many: int) -> None:
-        """Remove the last firings, by their number.
+    def cut(self, total: int) -> None:
+        """Remove all firings but the first ones.
 
         >>> log = FiringLog()
         >>> log.add([1, 2, 3])
-        >>> log.truncate(2)
+        >>> log.cut(1)
         >>> list(log)
         [1]
         """
-        retained = list(self)[: max(0, len(self) - many)]
-        self._parts = deque([(self.total - many - len(retained), retained)])
+        while len(self._parts) > 1 and self._parts[-1][0] >= total:
+            self._parts.pop()
+        before, last = self._parts[-1]
+        if before + len(last) > total:
+            self._parts[-1] = min(before, total), list(last[: max(0, total - before)])
 
     def __len__(self) -> int:
         self._settle()
@@ -280,6 +280,17 @@ class CascadeStart(NamedTuple):
     tokens: list[PatternSavepoint]
 
 
+class EngineSavepoint(NamedTuple):
+    """An engine before a piece of input: its parts, number of firings, what ended last."""
+
+    order: int
+    detection: DetectionSavepoint | None
+    conflicts: ConflictsSavepoint | None
+    effects: EffectsSavepoint
+    fired: int
+    ended: dict[str, tuple[int, int]]
+
+
 class Cascade:
     """Counts the firings that actions cause, and rolls back those of a cascade without end."""
 
@@ -302,8 +313,30 @@ class Cascade:
         self._caused.clear()
         self._start = None
         self._rules.begin()
-        if self._detection is not None:
-            self._detection.begin()
+
+    def protect(self, effects: Effects, conflicts: ConflictSet | None) -> EngineSavepoint:
+        """A piece of input comes: what `roll_back` needs."""
+        return EngineSavepoint(
+            self._rules.order,
+            None if self._detection is None else self._detection.protect(),
+            None if conflicts is None else conflicts.savepoint(),
+            effects.savepoint(),
+            self._log.total,
+            self.ended.copy(),
+        )
+
+    def roll_back(
+        self, to: EngineSavepoint, effects: Effects, conflicts: ConflictSet | None
+    ) -> None:
+        """A piece of input was interrupted: restore everything."""
+        effects.roll_back(to.effects)
+        if conflicts is not None and to.conflicts is not None:
+            conflicts.roll_back(to.conflicts)
+        self._rules.roll_back(to.order)
+        if self._detection is not None and to.detection is not None:
+            self._detection.roll_back(to.detection)
+        self._log.cut(to.fired)
+        self.ended = to.ended.copy()
 
     @property
     def saved(self) -> bool:
@@ -351,6 +384,6 @@ class Cascade:
             states, fired, tokens = self._start
             log.warning("rolled back a cascade without end, after %d firings", self._count)
             self._rules.rollback_all(states)
-            self._log.truncate(self._log.total - fired)
+            self._log.cut(fired)
             if self._detection is not None:
                 self._detection.rollback(tokens)

@@ -414,7 +414,7 @@ class RunningProgram:
     def fire(self, activation: Activation | None = None) -> Activation | None:
         """Fire an activation, by default the first; None if there is none."""
         conflicts = self._conflicts()
-        chosen = conflicts.next() if activation is None else conflicts.take(activation)
+        chosen = conflicts.first() if activation is None else conflicts.checked(activation)
         if chosen is not None:
             with self._connection.schedule.recorded("fire", self.name, chosen.number):
                 self._engine.fire(chosen)
@@ -435,6 +435,7 @@ class RunningProgram:
         return fired
 
     def _conflicts(self) -> ConflictSet:
+        self._connection.settle()
         if self._engine.conflicts is None:
             raise GraphtideError(
                 "this program has no conflict set: matches fire at once",

@@ -16,9 +16,10 @@ from graphtide.rules.matching.memory import FactMemory
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from graphtide.engine.events import EventBatch
+    from graphtide.engine.transaction import Protected
     from graphtide.engine.watch import Query
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rules.effects import GraphConnection
@@ -41,6 +42,14 @@ class RuleEntry:
     facts: Query | None
     action: Action | None
 
+    def savepoint(self) -> MatcherSavepoint:
+        """A piece of input comes: what `roll_back` needs."""
+        return self.matcher.restart()
+
+    def roll_back(self, to: MatcherSavepoint) -> None:
+        """A piece of input was interrupted: restore the memories."""
+        self.matcher.rollback(to)
+
 
 RuleSavepoints = dict[str, "MatcherSavepoint"]
 """A savepoint of each rule, by name."""
@@ -49,14 +58,15 @@ RuleSavepoints = dict[str, "MatcherSavepoint"]
 class RuleSet:
     """Rules by name, with the types of their events.
 
-    `order` counts the events so far. While `held` is not 0, savepoints stay valid over `begin`.
+    `order` counts the events so far.
     """
 
     def __init__(self, graph: GraphConnection, max_duration: int) -> None:
         self.order = 0
-        self.held = 0
         self.max_duration = max_duration
         self._graph = graph
+        self._protect = graph.schedule.protect
+        """Called before the memories of a rule change."""
         self._rules: dict[str, RuleEntry] = {}
         self._types = TypeIndex()
         self._numbers: dict[EventType, int] = {}
@@ -64,7 +74,6 @@ class RuleSet:
         self._waiting: list[RuleEntry] = []
         self._added = 0
         self._seen = -1
-        self._saved = False
         self._journaling = False
 
     def __iter__(self) -> Iterator[RuleEntry]:
@@ -109,7 +118,8 @@ class RuleSet:
         watch = None
         if rule.facts is not None:
             watch = self._graph.watch(rule.facts, f"facts of {rule.name}")
-        facts = None if watch is None else _fact_memory(rule, watch)
+        schedule = self._graph.schedule
+        facts = None if watch is None else _fact_memory(rule, watch, schedule.protect)
         matcher = Matcher(rule, facts, self._graph.terms, self._numbers, self.max_duration)
         entry = RuleEntry(self._added, matcher, watch, action)
         self._added += 1
@@ -165,6 +175,8 @@ class RuleSet:
             concerned = self._rules_of(hits)
         else:
             return []
+        for each in concerned:
+            self._protect(each)
         found = ((each, each.matcher.take(hits, columns)) for each in concerned)
         return [RuleMatches(each, matches) for each, matches in found if len(matches.rows)]
 
@@ -193,26 +205,29 @@ class RuleSet:
 
     def advance(self, to: int) -> list[RuleMatches]:
         """Move time on; the matches whose NO EVENT can no longer happen."""
+        for each in self._rules.values():
+            self._protect(each)
         found = ((each, each.matcher.advance(to)) for each in self._rules.values())
         return [RuleMatches(each, matches) for each, matches in found if len(matches.rows)]
 
     def retract(self, order: int) -> None:
         """Remove an event from all memories."""
         for each in self._rules.values():
+            self._protect(each)
             each.matcher.retract(order)
 
     # --- savepoints ---
 
     def begin(self) -> None:
-        """A cascade begins: discard savepoints and the journal of facts."""
+        """A cascade begins: what facts were at the last one is not needed any more."""
         if self._journaling:
             for each in self._rules.values():
                 each.matcher.begin()
             self._journaling = False
-        if self._saved and not self.held:
-            for each in self._rules.values():
-                each.matcher.release()
-            self._saved = False
+
+    def roll_back(self, order: int) -> None:
+        """A piece of input was interrupted before which `order` events had come."""
+        self.order, self._seen = order, -1
 
     def track(self) -> None:
         """Journal the changes of facts from here on."""
@@ -222,7 +237,8 @@ class RuleSet:
 
     def savepoint(self) -> RuleSavepoints:
         """A savepoint of the memories; facts are not part of it."""
-        self._saved = True
+        for each in self._rules.values():
+            self._protect(each)
         return {name: each.matcher.savepoint() for name, each in self._rules.items()}
 
     def rollback(self, states: RuleSavepoints, order: int) -> None:
@@ -239,10 +255,10 @@ class RuleSet:
                 self._rules[name].matcher.rollback_all(state)
 
 
-def _fact_memory(rule: Rule, watch: Query) -> FactMemory:
+def _fact_memory(rule: Rule, watch: Query, protect: Callable[[Protected], None]) -> FactMemory:
     """The facts of a rule, looked up by the variables that they share with its events."""
     bound = {v for condition in rule.positive for v in condition.variables}
     variables = () if rule.facts is None else rule.facts.variables
     shared = [v for v in variables if v in bound]
     alone = [v for v in variables if v not in bound]
-    return FactMemory(watch, [*shared, *alone], len(shared))
+    return FactMemory(watch, [*shared, *alone], len(shared), protect)

@@ -17,7 +17,7 @@ import numpy as np
 
 from graphtide.engine.events import EventBatch, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
-from graphtide.engine.scheduler import Due, Phase
+from graphtide.engine.timers import Due, Phase
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.limits import MAX_FIRINGS
 from graphtide.patterns.complex_events import complex_batch
@@ -27,11 +27,13 @@ from graphtide.rules.firing import Cascade, FiringLog
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from graphtide.engine.transaction import Protected
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.patterns.complex_events import ExpandedEvents
     from graphtide.rules.conflicts import Activation, ConflictSet
     from graphtide.rules.detection import Detection
     from graphtide.rules.effects import Effects, GraphConnection
+    from graphtide.rules.firing import EngineSavepoint
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
     from graphtide.rules.running.tracing import Tracer
@@ -116,6 +118,23 @@ class RuleEngine:
         self.name, self.observed = other.name, other.observed
         self._cascade.ended = other._cascade.ended
 
+    # --- a piece of input happens wholly, or not at all ---
+
+    def protect(self, part: Protected) -> None:
+        """Something of the program takes part in the piece of input under way."""
+        self._schedule.protect(part)
+
+    def savepoint(self) -> tuple[EngineSavepoint, int]:
+        """What `roll_back` needs."""
+        return self._cascade.protect(self._effects, self.conflicts), self.batch_size
+
+    def roll_back(self, to: tuple[EngineSavepoint, int]) -> None:
+        """A piece of input was interrupted: go back to before it."""
+        self._cascade.roll_back(to[0], self._effects, self.conflicts)
+        self.batch_size, self._entered = to[1], -1
+        if self.tracer is not None:
+            self.tracer.roll_back()
+
     # --- what the scheduler asks for ---
 
     def next_due(self, to: int) -> Due | None:
@@ -174,11 +193,7 @@ class RuleEngine:
         return self.conflicts is None and not self.observed and self._is_independent()
 
     def take_events(self, events: EventBatch) -> int:
-        """Match the first of some events, as many at a time as actions allow, and fire.
-
-        A single event that is interrupted is not matched again: some rules may miss it, but none
-        sees it twice. Several are, as if they had not come.
-        """
+        """Match the first of some events, as many at a time as actions allow, and fire."""
         self.taken, self._waited = 0, None
         self._enter(events.depth)
         part = events.slice(0, self._end(events))
@@ -198,10 +213,13 @@ class RuleEngine:
 
     def go_on(self) -> bool:
         """Push emitted events to their streams, or fire the next activation."""
+        if self.conflicts is not None:
+            self._schedule.protect(self)
         return self._effects.publish() or self._fire_next()
 
     def abort(self) -> None:
         """The cascade has no end: drop its events and activations, restore the memories."""
+        self._schedule.protect(self)
         self._effects.discard()
         if self.conflicts is not None:
             self.conflicts.clear()
@@ -216,7 +234,7 @@ class RuleEngine:
 
     def fire(self, activation: Activation) -> None:
         """Fire an activation of the conflict set, with all that it causes."""
-        self._schedule.perform(lambda: self._fire_activation(activation))
+        self._schedule.perform(lambda: self._fire_activation(activation), (self, activation))
 
     # --- what actions cause ---
 
@@ -237,6 +255,7 @@ class RuleEngine:
 
     def collect(self) -> None:
         """Queue the events that changes of the graph have caused, transaction by transaction."""
+        self._schedule.protect(self)
         if self.conflicts is not None:
             self.conflicts.catch_up()
         for events in self._effects.collect(self.clock):
@@ -251,6 +270,7 @@ class RuleEngine:
 
     def _enter(self, depth: int) -> None:
         """Take part in the cascade under way; `depth` actions have led to this."""
+        self._schedule.protect(self)
         if self._entered != self._schedule.cascade:
             self._entered = self._schedule.cascade
             self._cascade.begin()
@@ -286,7 +306,6 @@ class RuleEngine:
         """
         free, order = self._is_independent(), self.rules.order
         tokens, done, at, self.taken = detection.savepoint(), 0, 0, 0
-        detection.held += 1
         try:
             expanded = detection.expand(events, order, self._read(detection))
             every, causes = expanded.events, expanded.places // 4
@@ -311,7 +330,6 @@ class RuleEngine:
                 if self._waited is not None:
                     detection.pass_time(self._waited + 1)
                 self._cascade.save_tokens()
-            detection.held -= 1
         return done
 
     def _read(self, detection: Detection) -> list[int]:
@@ -359,11 +377,9 @@ class RuleEngine:
             if self.tracer is not None:
                 self.tracer.settle()
             return many
-        # Events that are taken in have moved the clock: what is called in between may fail.
-        last, schedule = int(events.ends[-1]), self._schedule
         taken = self.taken = self._take_many(events, causes)
         if taken == many:
-            schedule.clock = max(schedule.clock, last)
+            self._set_clock(int(events.ends[-1]))
             self.batch_size = min(2 * self.batch_size, MAX_BATCH)
         return taken
 
@@ -381,7 +397,6 @@ class RuleEngine:
             events = replace(events, transactions=self._graph.transactions)
         saved, order = self.rules.savepoint(), self.rules.order
         states = None if self._is_independent() else saved
-        self.rules.held += 1
         try:
             self.taken = 0
             agenda = Agenda(self._match(events), self._graph.terms, self.log.total)
@@ -391,22 +406,13 @@ class RuleEngine:
             if not self.taken:
                 self.rules.rollback(saved, order)
             raise
-        finally:
-            self.rules.held -= 1
         return len(events.ends)
 
     def _apply_all(self, agenda: Agenda) -> bool:
-        """Fire all at once, if that makes no difference; whether so.
-
-        They are logged first: once their actions are applied, nothing may fail any more.
-        """
-        applied = False
-        try:
+        """Fire all at once, if that makes no difference; whether so."""
+        applied = self._effects.apply_all(agenda)
+        if applied:
             self.log.add(agenda)
-            applied = self._effects.apply_all(agenda)
-        finally:
-            if not applied:
-                self.log.take_back(agenda)
         return applied
 
     def _fire_each(
@@ -526,16 +532,17 @@ class RuleEngine:
         """Fire the first activation of the conflict set, unless firing is manual."""
         if self.conflicts is None or self.manual:
             return False
-        activation = self.conflicts.next()
+        activation = self.conflicts.first()
         if activation is not None:
             self._fire_activation(activation)
         return activation is not None
 
     def _fire_activation(self, activation: Activation) -> None:
         self._enter(0)
+        assert self.conflicts is not None  # noqa: S101 - there was an activation
+        self.conflicts.take(activation)
         self._savepoint()
         self._schedule.depth = activation.depth + 1
         firing = replace(activation.firing, number=self.log.total)
         self._carry_out(ChosenFiring(firing, activation.entry), activation.depth)
-        assert self.conflicts is not None  # noqa: S101 - there was an activation
         self.conflicts.fired(activation)

@@ -8,11 +8,13 @@ import numpy as np
 
 from graphtide.engine.events import EventBuffer, first_rows_of, group_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
+from graphtide.engine.transaction import is_unsettled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from graphtide.engine.runtime import Runtime
+    from graphtide.engine.transaction import Protected
     from graphtide.kernel.batch import Ints, Longs
 
 Lines = tuple["Longs", "Ints", "Longs"]
@@ -26,12 +28,13 @@ class EventPublisher:
     other streams hold events back, that happens time by time; else many are published at once.
     """
 
-    def __init__(self, runtime: Runtime, apart: Callable[[], bool]) -> None:
+    def __init__(self, runtime: Runtime, apart: Callable[[], bool], streams: Protected) -> None:
         self.schedule = runtime.schedule
         self.lock = runtime.lock
         self._runtime = runtime
         self._terms = runtime.terms
         self._apart = apart
+        self._streams = streams
         self.numbers = 0
 
     @property
@@ -39,15 +42,35 @@ class EventPublisher:
         """Whether there are subscribers."""
         return bool(self._runtime.eager)
 
-    def release(self, pass_on: Callable[[], None]) -> None:
-        """Let a stream pass events on; terms may be freed after that, but not meanwhile."""
-        reclaimer = self._runtime.reclaimer
+    def release(self, stream: object, pass_on: Callable[[], None]) -> None:
+        """Let a stream pass events on; terms may be freed after that, but not meanwhile.
+
+        What an interrupt leaves is passed on by the next call.
+        """
+        reclaimer, schedule = self._runtime.reclaimer, self.schedule
         reclaimer.busy += 1
+        schedule.releasing += 1
         try:
             pass_on()
         finally:
             reclaimer.busy -= 1
+            schedule.releasing -= 1
+        schedule.unreleased.pop(stream, None)
         self.reclaim()
+
+    def begin_release(self, stream: object, pass_on: Callable[[], None]) -> None:
+        """A stream is about to take in events, which are to be passed on also if interrupted."""
+        if self.schedule.item is None:
+            self.schedule.unreleased[stream] = lambda: self.release(stream, pass_on)
+
+    def protect(self) -> None:
+        """Streams or windows take part in the piece of input under way, if there is one."""
+        self.schedule.protect(self._streams)
+
+    def settle(self) -> None:
+        """Take in what waits in the buffer, and what an interrupt has left."""
+        if is_unsettled(self._runtime):
+            self._runtime.flush()
 
     def reclaim(self, *, calls: int = 0) -> None:
         """A safe point, see `Runtime.reclaim`."""

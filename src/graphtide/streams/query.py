@@ -145,6 +145,17 @@ class QueryWindows:
         if self._prepared is not None:
             self._runtime.queries.forget(self._prepared)
 
+    def savepoint(self) -> tuple[Any, ...]:
+        """What `roll_back` needs."""
+        rows = self._pending.copy(), self._answer.copy()
+        return (*rows, self._evaluated, self._results.savepoint(), self.query.evicted)
+
+    def roll_back(self, to: tuple[Any, ...]) -> None:
+        """A piece of input was interrupted: go back to before it."""
+        pending, answer, self._evaluated, results, self.query.evicted = to
+        self._pending, self._answer = pending.copy(), answer.copy()
+        self._results.roll_back(results)
+
     # --- closes ---
 
     def take(self, numbers: Longs, times: Longs) -> None:
@@ -168,7 +179,7 @@ class QueryWindows:
         schedule = self._runtime.schedule
         for result in self._results.newest(many):
             for callback in self._callbacks:
-                schedule.call_back(partial(callback, result))
+                schedule.call_back((self.name, result.time), partial(callback, result))
         schedule.raise_errors()
 
     def _results_of(self, numbers: Longs, times: Longs) -> ResultRun:

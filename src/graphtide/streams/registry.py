@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,14 +13,14 @@ from pyoxigraph import NamedNode
 from graphtide.algebra.traverse import substitute, walk
 from graphtide.algebra.windows import WINDOW_SPACE, WindowClause, WindowedQuery
 from graphtide.engine.ingest import GRAPH, signed
-from graphtide.engine.scheduler import Due, Phase
+from graphtide.engine.timers import Due, Phase
 from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.holders import flat_ids
 from graphtide.streams import reports
 from graphtide.streams import windows as win
-from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
+from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of
 from graphtide.streams.publisher import EventPublisher
 from graphtide.streams.query import NO_ROWS, QueryWindows
 from graphtide.streams.statements import StatementLog, statement_rows
@@ -37,49 +37,18 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-@dataclass(slots=True)
-class PlacedWindow:
-    """A window on a stream, whose content is a hidden graph of the store, and its queries."""
-
-    stream: Stream
-    content: win.WindowContent
-    graph: int
-    pruned: int
-    queries: list[reports.WindowReader] = field(default_factory=list)
-    needed: tuple[Stream, ...] = ()
-
-    def asked(self) -> Asked:
-        """What its queries can match. Elements are counted, whether they match or not."""
-        if isinstance(self.content.shape, win.ElementWindow):
-            return EVERYTHING
-        return frozenset().union(*(query.windows[self.graph] for query in self.queries))
-
-    def serves(self, asked: Asked) -> bool:
-        """Whether it holds all that a further query asks for."""
-        return self.stream.pruned == self.pruned or covers(self.asked(), asked)
-
-    def watermark(self) -> int:
-        """The least watermark of the streams that the window has to wait for."""
-        reached: list[int] = [stream.reached for stream in self.needed or (self.stream,)]
-        return min(reached)
-
-    def is_due(self) -> bool:
-        """Whether it closes at its watermark, or has closes left before it."""
-        return (mark := self.content.next_watermark()) is not None and mark <= self.watermark()
-
-
 class WindowRegistry:
     """The windows on all streams: closes them as watermarks advance, and lets queries report."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.streams: dict[str, Stream] = {}
-        self._windows: dict[int, PlacedWindow] = {}
+        self._windows: dict[int, reports.PlacedWindow] = {}
         self._moving = False
         self._more = False  # whether something is left to close, or came while windows closed
         self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
         self._reports: deque[reports.WindowReport] = deque()
-        self.publisher = EventPublisher(runtime, self._is_apart)
+        self.publisher = EventPublisher(runtime, self._is_apart, self)
         runtime.terms.holders.add(self)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
@@ -94,6 +63,32 @@ class WindowRegistry:
             yield flat_ids(
                 pattern for query in placed.queries for pattern in query.windows[placed.graph]
             )
+
+    def savepoint(self) -> reports.RegistrySavepoint:
+        """What `roll_back` needs."""
+        placed_windows = self._windows.values()
+        queries = dict.fromkeys(query for placed in placed_windows for query in placed.queries)
+        return reports.RegistrySavepoint(
+            self.publisher.numbers,
+            [(stream, stream.savepoint()) for stream in self.streams.values()],
+            [(placed.content, placed.content.mark()) for placed in placed_windows],
+            [(query, query.savepoint()) for query in queries],
+            [(report, report.first, report.own.copy()) for report in self._reports],
+            tuple(self._marks),
+        )
+
+    def roll_back(self, to: reports.RegistrySavepoint) -> None:
+        """A piece of input was interrupted: go back to before it."""
+        self._moving, self.publisher.numbers = False, to.numbers
+        for stream, stream_savepoint in to.streams:
+            stream.roll_back(stream_savepoint)
+        for content, mark in to.contents:
+            content.restore(mark)
+        for query, query_savepoint in to.queries:
+            query.roll_back(query_savepoint)
+        for report, first, own in to.reports:
+            report.first, report.own = first, own.copy()
+        self._reports, self._marks = deque(each for each, *_ in to.reports), list(to.marks)
 
     @property
     def has_windows(self) -> bool:
@@ -138,7 +133,7 @@ class WindowRegistry:
 
     def window(
         self, stream: Stream, shape: win.WindowShape, graph: int, asked: Asked
-    ) -> PlacedWindow | None:
+    ) -> reports.PlacedWindow | None:
         """The window of a shape on a stream, whose content is the graph of that id.
 
         None if there is one already, but without some of what is asked for.
@@ -146,7 +141,7 @@ class WindowRegistry:
         placed = self._windows.get(graph)
         if placed is None:
             content = win.WindowContent(shape, stream.events, stream.name)
-            placed = PlacedWindow(stream, content, graph, stream.pruned)
+            placed = reports.PlacedWindow(stream, content, graph, stream.pruned)
             self._windows[graph] = placed
         return placed if placed.serves(asked) else None
 
@@ -228,6 +223,7 @@ class WindowRegistry:
 
     def run_due(self, due: Due) -> None:
         """Close windows, or release the events that have waited until a time."""
+        self.publisher.protect()
         if not self._runtime.one_by_one:
             self.advance(due.time)
         elif due.phase is Phase.CLOSE:
@@ -491,7 +487,7 @@ class Streams:
 
     def _place(
         self, clause: WindowClause, shape: win.WindowShape, asked: Asked, place: str | None
-    ) -> tuple[NamedNode, PlacedWindow]:
+    ) -> tuple[NamedNode, reports.PlacedWindow]:
         """A window and its graph's name: that of other queries, if it holds all that is asked.
 
         A window that was saved is in its own `place`.
@@ -505,7 +501,7 @@ class Streams:
                 return name, placed
         raise AssertionError
 
-    def _statements(self, placed: PlacedWindow, window: NamedNode) -> NamedNode:
+    def _statements(self, placed: reports.PlacedWindow, window: NamedNode) -> NamedNode:
         """The graph that holds the quads of a window's event graphs as statements."""
         graph = self._statement_graph(window.value)
         content, terms = placed.content, self.runtime.terms

@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from graphtide.kernel.batch import TX, Ints, Longs
 from graphtide.streams import windows as win
+from graphtide.streams.pruning import EVERYTHING, Asked, covers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.nodes import SelectQuery
-    from graphtide.streams.pruning import Asked
-    from graphtide.streams.registry import PlacedWindow
-    from graphtide.streams.stream import Stream
+    from graphtide.streams.stream import Stream, StreamSavepoint
+
+
+@dataclass(slots=True)
+class PlacedWindow:
+    """A window on a stream, whose content is a hidden graph of the store, and its queries."""
+
+    stream: Stream
+    content: win.WindowContent
+    graph: int
+    pruned: int
+    queries: list[WindowReader] = field(default_factory=list)
+    needed: tuple[Stream, ...] = ()
+
+    def asked(self) -> Asked:
+        """What its queries can match. Elements are counted, whether they match or not."""
+        if isinstance(self.content.shape, win.ElementWindow):
+            return EVERYTHING
+        return frozenset().union(*(query.windows[self.graph] for query in self.queries))
+
+    def serves(self, asked: Asked) -> bool:
+        """Whether it holds all that a further query asks for."""
+        return self.stream.pruned == self.pruned or covers(self.asked(), asked)
+
+    def watermark(self) -> int:
+        """The least watermark of the streams that the window has to wait for."""
+        reached: list[int] = [stream.reached for stream in self.needed or (self.stream,)]
+        return min(reached)
+
+    def is_due(self) -> bool:
+        """Whether it closes at its watermark, or has closes left before it."""
+        return (mark := self.content.next_watermark()) is not None and mark <= self.watermark()
 
 
 class WindowReader(Protocol):
@@ -25,6 +55,12 @@ class WindowReader(Protocol):
     windows: dict[int, Asked]
     streams: dict[str, Stream]
     reevaluated: SelectQuery | None
+
+    def savepoint(self) -> Any:  # noqa: ANN401 - it is the query's own
+        """What `roll_back` needs."""
+
+    def roll_back(self, to: Any) -> None:  # noqa: ANN401
+        """A piece of input was interrupted: go back to before it."""
 
     def take(self, numbers: Longs, times: Longs) -> None:
         """Some of its windows closed, in the transactions of these numbers, at these times."""
@@ -116,3 +152,14 @@ def merged(moved: list[tuple[PlacedWindow, win.Closes, Ints]], places: list[Long
         return parts[0]
     merged = np.concatenate(parts)
     return merged[np.argsort(merged[:, TX], kind="stable")]
+
+
+class RegistrySavepoint(NamedTuple):
+    """Streams and windows before a piece of input."""
+
+    numbers: int
+    streams: list[tuple[Stream, StreamSavepoint]]
+    contents: list[tuple[win.WindowContent, win.WindowMark]]
+    queries: list[tuple[WindowReader, Any]]
+    reports: list[tuple[WindowReport, int | None, dict[WindowReader, Longs]]]
+    marks: tuple[tuple[win.WindowContent, win.WindowMark], ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from logging import getLogger
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from graphtide.errors import GraphtideError
 from graphtide.rdf.holders import flat_ids
 from graphtide.streams.pruning import Mask, PruningFilter
 from graphtide.streams.read import GENERATED_AT, Events, read_events
+from graphtide.streams.timelist import Timelist
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,185 +23,9 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.streams.publisher import EventPublisher, Lines
+    from graphtide.streams.timelist import TailSavepoint
 
 log = getLogger(__name__)
-
-Rows = np.ndarray[Any, Any]
-
-SMALLEST = 1024
-
-
-class Tail:
-    """The last part of a long sequence of rows, appended at the end, dropped from the front.
-
-    Indexes count from the first row ever, and stay valid.
-
-    >>> tail = Tail(np.int64)
-    >>> tail.append(np.array([3, 5, 8]))
-    >>> tail.drop_before(1)
-    >>> tail.begin, tail.end, tail.rows(1, 3).tolist()
-    (1, 3, [5, 8])
-    """
-
-    def __init__(self, kind: type[np.generic], width: int | None = None) -> None:
-        self._shape = () if width is None else (width,)
-        self._rows: Rows = np.empty((SMALLEST, *self._shape), kind)
-        self._first = 0  # indexes in the array, of what is held
-        self._last = 0
-        self._moved = 0
-
-    @property
-    def begin(self) -> int:
-        """The index of the first row still held."""
-        return self._moved + self._first
-
-    @property
-    def end(self) -> int:
-        """The index after the last row."""
-        return self._moved + self._last
-
-    def append(self, rows: Rows) -> None:
-        """Add rows at the end."""
-        end = self._last + len(rows)
-        if end > len(self._rows):
-            self._make_room(len(rows))
-            end = self._last + len(rows)
-        self._rows[self._last : end] = rows
-        self._last = end
-
-    def cut(self, end: int) -> None:
-        """Forget the rows from an index on."""
-        self._last = end - self._moved
-
-    def _make_room(self, more: int) -> None:
-        """Move what is held to the front, of a larger array if need be."""
-        held = self._last - self._first
-        size = len(self._rows)
-        while size < 2 * (held + more):
-            size *= 2
-        larger = np.empty((size, *self._shape), self._rows.dtype)
-        larger[:held] = self._rows[self._first : self._last]
-        self._rows = larger
-        self._moved += self._first
-        self._first, self._last = 0, held
-
-    def rows(self, first: int, last: int) -> Rows:
-        """The rows from one index up to another."""
-        return self._rows[first - self._moved : last - self._moved]
-
-    def drop_before(self, index: int) -> None:
-        """Drop the rows before an index."""
-        self._first = min(max(self._first, index - self._moved), self._last)
-
-    def __len__(self) -> int:
-        return self._last - self._first
-
-    def start(self, begin: int, rows: Rows) -> None:
-        """Hold rows instead, the first of them with an index."""
-        self._first, self._last, self._moved = 0, 0, begin
-        self.append(rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self._rows.nbytes
-
-
-class Timelist:
-    """Times and quads of events; beside them all times at which there was any event (`moments`).
-
-    What no query can match is not held, but a window reports at its time all the same. Indexes
-    count from the first event ever, and stay valid; those of `moments` are counted separately.
-
-    >>> events = Timelist()
-    >>> quads = np.array([[1, 2, 3, 0], [4, 5, 6, 0]], np.int32)
-    >>> events.append(np.array([3, 5]), quads)
-    >>> events.append(np.array([7, 8]), quads, np.array([False, True]))
-    >>> events.index_of(6), events.times(1, 3).tolist(), events.moments.rows(1, 4).tolist()
-    (2, [5, 8], [5, 7, 8])
-    """
-
-    def __init__(self) -> None:
-        self._times = Tail(np.int64)
-        self._quads = Tail(np.int32, 4)
-        self.moments = Tail(np.int64)
-
-    @property
-    def end(self) -> int:
-        """The index after the last event."""
-        return self._times.end
-
-    @property
-    def begin(self) -> int:
-        """The index of the first event that is still held."""
-        return self._times.begin
-
-    def append(self, times: Longs, quads: Ints, held: Mask | None = None) -> None:
-        """Add events that are not earlier than any before; of some only the moment is `held`.
-
-        If it is interrupted, it has added nothing.
-        """
-        ends = [(tail, tail.end) for tail in (self.moments, self._times, self._quads)]
-        try:
-            self.moments.append(times)
-            if held is not None:
-                times, quads = times[held], quads[held]
-            self._times.append(times)
-            self._quads.append(quads)
-        except BaseException:
-            for tail, end in ends:
-                tail.cut(end)
-            raise
-
-    def index_of(self, time: int) -> int:
-        """The index of the first event at or after a time."""
-        return _index_of(self._times, time)
-
-    def moment_of(self, time: int) -> int:
-        """The index of the first moment at or after a time."""
-        return _index_of(self.moments, time)
-
-    def times(self, first: int, last: int) -> Longs:
-        """The times of the events from one index up to another."""
-        return self._times.rows(first, last)
-
-    def quads(self, first: int, last: int) -> Ints:
-        """The quads of the events from one index up to another."""
-        return self._quads.rows(first, last)
-
-    def drop_before(self, index: int, moment: int = 0) -> None:
-        """Drop the events before an index, and the moments before one of their own."""
-        self._times.drop_before(index)
-        self._quads.drop_before(index)
-        self.moments.drop_before(moment)
-
-    def held_ids(self) -> Iterator[Ints]:
-        """The ids of the quads."""
-        yield self._quads.rows(self._quads.begin, self._quads.end)
-
-    def dump(self) -> list[Any]:
-        """Of times, quads and moments the index of the first, and all."""
-        tails = (self._times, self._quads, self.moments)
-        return [[tail.begin, tail.rows(tail.begin, tail.end).copy()] for tail in tails]
-
-    def load(self, saved: list[Any]) -> None:
-        """Hold saved events instead."""
-        for tail, part in zip((self._times, self._quads, self.moments), saved, strict=True):
-            tail.start(*part)
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self._times.nbytes + self._quads.nbytes + self.moments.nbytes
-
-
-def _index_of(times: Tail, time: int) -> int:
-    begin = times.begin
-    return begin + int(times.rows(begin, times.end).searchsorted(time))
-
 
 LARGEST = 2**61
 """Times beyond this leave no room for window arithmetic."""
@@ -213,6 +38,22 @@ NUMBERS: Final = (
     "lateness", "watermark", "_newest", "late_count", "received", "pruned", "unpublished",
 )  # fmt: skip
 """What a stream counts, by the names of its attributes."""
+
+
+COUNTS: Final = (
+    "_watermark", "_newest", "late_count", "_received", "_pruned", "_unpublished", "_releasing",
+)  # fmt: skip
+"""What of that a piece of input may change."""
+
+
+class StreamSavepoint(NamedTuple):
+    """A stream before a piece of input: its numbers, what waits, how many came late, its events."""
+
+    counts: dict[str, Any]
+    waiting: tuple[Lines, ...]
+    unpublished: tuple[Lines, ...]
+    late: int
+    events: tuple[TailSavepoint, TailSavepoint, TailSavepoint]
 
 
 class Counted:
@@ -293,6 +134,24 @@ class Stream:
         for _, quads, _ in (*self._waiting, *self._unpublished_lines):
             yield quads
 
+    def savepoint(self) -> StreamSavepoint:
+        """What `roll_back` needs."""
+        return StreamSavepoint(
+            {name: getattr(self, name) for name in COUNTS},
+            tuple(self._waiting),
+            tuple(self._unpublished_lines),
+            len(self.late),
+            self.events.savepoint(),
+        )
+
+    def roll_back(self, to: StreamSavepoint) -> None:
+        """A piece of input was interrupted: go back to before it."""
+        for name, value in to.counts.items():
+            setattr(self, name, value)
+        self._waiting, self._unpublished_lines = list(to.waiting), list(to.unpublished)
+        del self.late[to.late :]
+        self.events.roll_back(to.events)
+
     def push(
         self, triples: Iterable[tuple[TermLike, TermLike, ObjectLike]], *, time: int,
         graph: TermLike | None = None,
@@ -325,7 +184,7 @@ class Stream:
         Rows with the same number in `events` are one event; without it, rows of one time and graph
         that stand together.
         """
-        self.drain()
+        self._publisher.settle()
         if len(times):
             newest = int(times.max()) if newest is None else newest
             if newest > LARGEST or int(times.min()) < -LARGEST:
@@ -334,6 +193,8 @@ class Stream:
             self._push(times, quads, newest, events)
 
     def _push(self, times: Longs, quads: Ints, newest: int | None, events: Longs | None) -> None:
+        self._publisher.protect()
+        self._publisher.begin_release(self, self._release_rest)
         if len(times):
             numbers = self._publisher.number(times, quads, events)
             lines = times, quads, numbers
@@ -341,7 +202,7 @@ class Stream:
             self._waiting.append(self._without_late(lines, late) if late.any() else lines)
         if newest is not None:
             self._newest = max(self._newest, newest)
-        self._publisher.release(lambda: self._release(self._newest - self.lateness))
+        self._publisher.release(self, lambda: self._release(self._newest - self.lateness))
 
     @synchronized
     def push_many(
@@ -382,7 +243,7 @@ class Stream:
             numbers = self._publisher.number(rows, quads, number)
             self._waiting.append((rows, quads, numbers))
             self._newest, buffer.times = times.item(-1), []
-        self._publisher.release(lambda: self._release(self._newest - self.lateness))
+        self._publisher.release(self, lambda: self._release(self._newest - self.lateness))
         if not len(times):  # windows may have been interrupted
             self._moved()
         if self._publisher.listening:
@@ -415,10 +276,11 @@ class Stream:
     @synchronized
     def advance(self, to: int) -> None:
         """Raise the watermark: no event before that time comes any more."""
-        self.drain()
+        self._publisher.settle()
         with self._publisher.schedule.recorded("watermark", self.name, to):
+            self._publisher.protect()
             self._newest = max(self._newest, to)
-            self._publisher.release(lambda: self._release(to))
+            self._publisher.release(self, lambda: self._release(to))
 
     def _without_late(self, lines: Lines, late: Mask) -> Lines:
         times, quads, numbers = lines
@@ -440,6 +302,11 @@ class Stream:
         if watermark > self._watermark:
             self._watermark = watermark
             self._moved()
+
+    def _release_rest(self) -> None:
+        """Pass on what an interrupt has left."""
+        self._release(self._newest - self.lateness)
+        self._moved()
 
     def _hand_over(self, watermark: int) -> None:
         """Hand the events up to the watermark to windows and rules, or the first of them.

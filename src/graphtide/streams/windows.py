@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.windows import WindowClause
     from graphtide.streams.statements import StatementLog
-    from graphtide.streams.stream import Timelist
+    from graphtide.streams.timelist import Timelist
 
 
 # --- shapes ---

@@ -254,6 +254,14 @@ class QuadStore:
             "dropped": int(self._counts[col.DROPPED]),
         }
 
+    def counted(self) -> bytes:
+        """What was counted so far, for `recount`."""
+        return self._counts.tobytes()
+
+    def recount(self, counted: bytes) -> None:
+        """Go back to what was counted."""
+        self._counts[: col.RESUME] = np.frombuffer(counted, np.int64)[: col.RESUME]
+
     def install(self, program: SearchProgram) -> int:
         """Add a program; the key of its rows in the result of `apply`."""
         number = self._next

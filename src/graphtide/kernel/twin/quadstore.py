@@ -160,6 +160,14 @@ class QuadStore:
             if rows
         }
 
+    def counted(self) -> Counter[str]:
+        """What was counted so far, for `recount`."""
+        return Counter(self._counts)
+
+    def recount(self, counted: Counter[str]) -> None:
+        """Go back to what was counted."""
+        self._counts = Counter(counted)
+
     def effective(self, changes: Ints) -> Ints | None:
         """Those of some changes that had an effect; None unless they were applied last."""
         if self._last is not changes:

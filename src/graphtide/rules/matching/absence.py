@@ -84,11 +84,12 @@ class Absence:
         if old.meta[layout.FREE] + more <= len(old.rows):
             return
         needed = 2 * (int(old.meta[layout.LIVE]) + more)
-        self._pending = self._arrays(max(memories.MIN_CAPACITY, 1 << needed.bit_length()))
-        loops.refill_matches(self._plan, old, self._pending)
+        larger = self._arrays(max(memories.MIN_CAPACITY, 1 << needed.bit_length()))
+        loops.refill_matches(self._plan, old, larger)
         if old.meta[layout.JOURNALED] >= 0:
             self._outgrown.append(old)
-            self._pending.meta[layout.JOURNALED] = 0
+            larger.meta[layout.JOURNALED] = 0
+        self._pending = larger
 
     # --- state ---
 
@@ -200,12 +201,12 @@ class Absence:
         loops.undo_matches(self._plan, self._pending, journaled)
         self._memory.rollback(memory)
 
-    def release(self) -> None:
-        """Discard savepoints and stop journaling."""
-        self._savepoints.clear()
+    def restart(self) -> int:
+        """Discard all savepoints; a new one."""
         self._outgrown.clear()
-        self._pending.meta[layout.JOURNALED] = -1
-        self._memory.release()
+        self._pending.meta[layout.JOURNALED] = 0
+        self._savepoints = [AbsenceSavepoint(self._memory.restart(), 0, 0)]
+        return 0
 
     # --- events and time ---
 

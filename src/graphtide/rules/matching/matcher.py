@@ -237,14 +237,13 @@ class Matcher:
         if self.absence is not None:
             self.absence.rollback(to.absence)
 
-    def release(self) -> None:
-        """Discard savepoints and stop journaling."""
-        self._memory.release()
-        if self.absence is not None:
-            self.absence.release()
+    def restart(self) -> MatcherSavepoint:
+        """Discard all savepoints; a new one."""
+        absence = 0 if self.absence is None else self.absence.restart()
+        return MatcherSavepoint(self._memory.restart(), absence)
 
     def begin(self) -> None:
-        """A cascade begins: discard the journal of facts."""
+        """A cascade begins."""
         if self.facts is not None:
             self.facts.begin()
 

@@ -15,6 +15,7 @@ from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.rdf.holders import flat_ids
 from graphtide.rules.kernel import facts as loops
 from graphtide.rules.kernel import layout
+from graphtide.rules.kernel.fact_numbers import fact_numbers
 from graphtide.rules.kernel.memory import expire_events, refill, remove_event, undo
 from graphtide.rules.matching.types import MatchedEvent
 from graphtide.rules.temporal import Span
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.expressions import Var
     from graphtide.engine.results import TransactionTimes
+    from graphtide.engine.transaction import Protected
     from graphtide.engine.watch import Query
     from graphtide.rules.expiry import Retention
     from graphtide.rules.matching.types import Binding, Match
@@ -119,11 +121,12 @@ class RuleMemory:
         """Double the capacity of the memory, or of the journal."""
         old = self.arrays
         if what == layout.MEMORY_FULL:
-            self.arrays = make_memory(self._plan, 2 * len(old.cells))
-            refill(self._plan, old, self.arrays)
+            larger = make_memory(self._plan, 2 * len(old.cells))
+            refill(self._plan, old, larger)
             if old.meta[layout.JOURNALED] >= 0:
                 self._outgrown.append(old)
-                self.arrays.meta[layout.JOURNALED] = 0
+                larger.meta[layout.JOURNALED] = 0
+            self.arrays = larger
         else:
             journal = np.empty((2 * len(old.journal) + 64 * MIN_CAPACITY, 4), np.int64)
             journal[: len(old.journal)] = old.journal
@@ -135,6 +138,14 @@ class RuleMemory:
         meta[layout.JOURNALED] = max(meta[layout.JOURNALED], 0)
         return Savepoint(len(self._outgrown), meta.copy(), self._now)
 
+    def restart(self) -> Savepoint:
+        """Discard all savepoints; a new one."""
+        if self._outgrown:
+            self._outgrown.clear()
+        meta = self.arrays.meta
+        meta[layout.JOURNALED] = 0
+        return Savepoint(0, meta.copy(), self._now)
+
     def rollback(self, to: Savepoint) -> None:
         """Restore a savepoint; later ones become invalid."""
         if to.outgrown < len(self._outgrown):
@@ -143,11 +154,6 @@ class RuleMemory:
         undo(self.arrays, int(to.meta[layout.JOURNALED]))
         self.arrays.meta[:] = to.meta
         self._now = to.now
-
-    def release(self) -> None:
-        """Discard savepoints and stop journaling."""
-        self.arrays.meta[layout.JOURNALED] = -1
-        self._outgrown.clear()
 
 
 def make_memory(plan: layout.PlanArrays, places: int = MIN_CAPACITY) -> layout.MemoryArrays:
@@ -191,7 +197,8 @@ Undo = list["Callable[[], object]"]
 class EventMemory:
     """The events of one condition in order of arrival, with an index by some variables.
 
-    While `undo` is a list, each change appends its undo functions.
+    While `undo` is a list, each change appends its undo functions first: these work for half a
+    change, too.
     """
 
     def __init__(self, retention: Retention, key: tuple[Var, ...]) -> None:
@@ -201,49 +208,60 @@ class EventMemory:
         self._orders: deque[tuple[int, int]] = deque()
         self._events: dict[int, list[RetainedEvent]] = {}
         self._index: dict[tuple[int, ...], dict[int, RetainedEvent]] = {}
-        self._size = 0
 
     def add(self, event: MatchedEvent, binding: Binding) -> None:
         """Retain an event, if a partner can come after it."""
         if self.ticks is None:
             return
-        entry = (event, binding)
-        self._orders.append((event.span.end, event.order))
-        self._list(entry)
+        entry, last = (event, binding), (event.span.end, event.order)
         if self.undo is not None:
-            self.undo += [lambda: self._unlist(entry), self._orders.pop]
+            self.undo += [lambda: self._unlist(entry), lambda: self._unqueue(last)]
+        self._orders.append(last)
+        self._list(entry)
 
     def expire(self, now: int) -> None:
         """Evict the events that no partner at or after a time can need."""
         if self.ticks is None:
             return
         while self._orders and self._orders[0][0] + self.ticks < now:
-            first = self._orders.popleft()
+            first = self._orders[0]
             if self.undo is not None:
-                self.undo.append(lambda first=first: self._orders.appendleft(first))  # type: ignore[misc]
+                self.undo.append(lambda first=first: self._queue_again(first))  # type: ignore[misc]
+            self._orders.popleft()
             self.remove(first[1])
 
     def remove(self, order: int) -> None:
         """Remove an event, if it is here; `expire` skips its entry later."""
         for entry in tuple(self._events.get(order, ())):
-            self._unlist(entry)
             if self.undo is not None:
                 self.undo.append(lambda entry=entry: self._list(entry))  # type: ignore[misc]
+            self._unlist(entry)
+
+    def _queue_again(self, first: tuple[int, int]) -> None:
+        if not self._orders or self._orders[0] is not first:
+            self._orders.appendleft(first)
+
+    def _unqueue(self, last: tuple[int, int]) -> None:
+        if self._orders and self._orders[-1] is last:
+            self._orders.pop()
 
     def _list(self, entry: RetainedEvent) -> None:
-        self._events.setdefault(entry[0].order, []).append(entry)
+        same = self._events.setdefault(entry[0].order, [])
+        if not any(each is entry for each in same):
+            same.append(entry)
         self._index.setdefault(self._key_of(entry[1]), {})[id(entry)] = entry
-        self._size += 1
 
     def _unlist(self, entry: RetainedEvent) -> None:
         order, key = entry[0].order, self._key_of(entry[1])
-        self._events[order].remove(entry)
-        if not self._events[order]:
-            del self._events[order]
-        del self._index[key][id(entry)]
-        if not self._index[key]:
-            del self._index[key]
-        self._size -= 1
+        left = [each for each in self._events.get(order, ()) if each is not entry]
+        if left:
+            self._events[order] = left
+        else:
+            self._events.pop(order, None)
+        same = self._index.get(key, {})
+        same.pop(id(entry), None)
+        if not same:
+            self._index.pop(key, None)
 
     def _key_of(self, binding: Binding) -> tuple[int, ...]:
         return tuple(binding[v] for v in self._key)
@@ -280,36 +298,50 @@ class EventMemory:
         return () if found is None else found.values()
 
     def __len__(self) -> int:
-        return self._size
+        return sum(map(len, self._events.values()))
 
 
 # --- FactMemory
+
+FactsSavepoint = tuple[tuple["Ints", "TransactionTimes"], ...]
+"""The changes that were to be applied."""
 
 
 class FactMemory:
     """The facts of a rule, each with the transaction since which it holds, from a standing query.
 
     `columns` are the variables of a row: those shared with events, the key of the index, first.
+    `protect` is called before anything changes.
     """
 
-    def __init__(self, watch: Query, columns: Sequence[Var], shared: int) -> None:
+    def __init__(
+        self,
+        watch: Query,
+        columns: Sequence[Var],
+        shared: int,
+        protect: Callable[[Protected], None] = lambda _: None,
+    ) -> None:
         self._watch = watch
+        self._protect = protect
         self._variables = tuple(columns)
         order = [DELTA_VALUES + watch.variables.index(v.name) for v in columns]
         self._columns = np.array(order, np.int32)
         self._shared = shared
         self.facts = make_facts(MIN_CAPACITY, len(columns))
-        self._changes: list[tuple[Ints, TransactionTimes]] = []
-        self._journal: list[tuple[Ints, int]] = []
-        self._tracking = False
+        self._changes: deque[tuple[Ints, TransactionTimes]] = deque()
+        self._journal: list[tuple[Ints, Longs]] = []
+        """Rows that have changed, with the transactions since which they had held."""
+        self._journaling = False
+        self._tracked: int | None = None
+        """How much was in the journal at `track`."""
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the facts, of free places too, of changes to come, and of the journal."""
         yield self.facts.rows
         for net, _ in self._changes:
             yield net[:, DELTA_VALUES:]
-        for row, _ in self._journal:
-            yield row
+        for rows, _ in self._journal:
+            yield rows
 
     def dump(self, since: float) -> dict[str, Any]:
         """The facts that do not hold since before a transaction, and since which they do."""
@@ -325,8 +357,8 @@ class FactMemory:
         self.catch_up()
         self.facts.number[:] = -1
         for row, since in zip(saved["rows"], saved["since"].tolist(), strict=True):
-            self._set(row, -1, 1, 0)
-            self._set(row, 1, 0, since)
+            self._set(self.facts, row, -1, 1, 0)
+            self._set(self.facts, row, 1, 0, since)
 
     def catch_up(self) -> bool:
         """Apply the changes of the query; whether there were any.
@@ -334,54 +366,84 @@ class FactMemory:
         A row that was removed and added again is a new fact.
         """
         changed = self.looks_changed()
-        for net, stamps in self._changes:
+        if self._changes:
+            self._protect(self)
+        while self._changes:
+            net, stamps = self._changes[0]
             self._make_room(len(net))
-            if self._tracking:
-                self._journal_rows(net)
+            if self._journaling:
+                self._journal_rows(np.ascontiguousarray(net[:, self._columns]))
             loops.change_facts(self.facts, self._columns, self._shared, net, stamps.first)
-        self._changes.clear()
+            self._changes.popleft()
         return changed
 
     def looks_changed(self) -> bool:
         """Whether the query has changed."""
-        self._changes += self._watch.drain()
+        drained = self._watch.drain()
+        if drained:
+            self._protect(self)
+            self._changes += drained
         return bool(self._changes)
 
+    def savepoint(self) -> FactsSavepoint:
+        """What `roll_back` needs: changes are journaled from here on."""
+        self._journal, self._journaling = [], True
+        self._tracked = None if self._tracked is None else 0
+        return tuple(self._changes)
+
+    def roll_back(self, to: FactsSavepoint) -> None:
+        """Go back to a savepoint."""
+        rows, number, links, heads, meta = self.facts
+        copies = rows.copy(), number.copy(), links.copy(), heads.copy(), meta.copy()
+        facts = layout.FactArrays(*copies)
+        for changed, numbers in reversed(self._journal):
+            for row, since in zip(changed[::-1], numbers[::-1].tolist(), strict=True):
+                if int(loops.fact_number(facts, row, self._shared)) != loops.ABSENT:
+                    self._set(facts, row, -1, 1, 0)
+                if since != loops.ABSENT:
+                    self._set(facts, row, 1, 0, since)
+        self.facts, self._journal, self._changes = facts, [], deque(to)
+
     def begin(self) -> None:
-        """Clear the journal, and stop journaling until `track`."""
-        self._journal.clear()
-        self._tracking = False
+        """A cascade begins."""
+        self._tracked = None
 
     def track(self) -> None:
         """Journal changes from here on."""
-        self._tracking = True
+        self._journaling = True
+        if self._tracked is None:
+            self._tracked = len(self._journal)
 
-    def _journal_rows(self, net: Ints) -> None:
-        """Journal the rows that change, with the transactions since which they held."""
-        for row in np.ascontiguousarray(net[:, self._columns]):
-            self._journal.append(
-                (row.copy(), int(loops.fact_number(self.facts, row, self._shared)))
-            )
+    def _journal_rows(self, rows: Ints) -> None:
+        """Journal rows that are to change, with the transactions since which they hold."""
+        numbers = np.empty(len(rows), np.int64)
+        fact_numbers(self.facts, rows, self._shared, numbers)
+        self._journal.append((rows, numbers))
 
     def rollback(self) -> None:
         """The graph itself was rolled back: what held at `track` and still does held all along.
 
         The facts are those of the graph. Some may have come or gone before `track`, unnoticed.
         """
+        self._protect(self)
         self.catch_up()
-        for row, number in reversed(self._journal):
-            held = number != loops.ABSENT
-            if held and int(loops.fact_number(self.facts, row, self._shared)) != loops.ABSENT:
-                self._set(row, -1, 1, 0)
-                self._set(row, 1, 0, number)
-        self._journal.clear()
+        for rows, numbers in reversed(self._journal[self._tracked :]):
+            for at in range(len(rows) - 1, -1, -1):
+                row, number = rows[at], int(numbers[at])
+                held = number != loops.ABSENT
+                if held and int(loops.fact_number(self.facts, row, self._shared)) != loops.ABSENT:
+                    self._journal_rows(rows[at : at + 1])
+                    self._set(self.facts, row, -1, 1, 0)
+                    self._set(self.facts, row, 1, 0, number)
+        self._tracked = None
 
-    def _set(self, row: Ints, diff: int, before: int, number: int) -> None:
+    def _set(
+        self, facts: layout.FactArrays, row: Ints, diff: int, before: int, number: int
+    ) -> None:
         net = np.zeros((1, DELTA_VALUES + len(row)), np.int32)
         net[0, DIFF], net[0, COUNT_BEFORE] = diff, before
         net[0, self._columns] = row
-        self._make_room(1)
-        loops.change_facts(self.facts, self._columns, self._shared, net, number)
+        loops.change_facts(facts, self._columns, self._shared, net, number)
 
     def _make_room(self, more: int) -> None:
         needed = int(self.facts.meta[layout.LIVE]) + more

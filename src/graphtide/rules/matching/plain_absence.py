@@ -50,7 +50,7 @@ class PendingMatches:
     """Pending matches, indexed by the end of their wait, by their events, and by `known`.
 
     `known` has the variables that each NO EVENT shares with the match. While `undo` is a list, each
-    change appends its undo function.
+    change appends its undo function first: that works for half a change, too.
     """
 
     def __init__(self, known: Mapping[str, tuple[Var, ...]]) -> None:
@@ -81,9 +81,9 @@ class PendingMatches:
     def add(self, waiting: PendingMatch) -> None:
         """Add a match."""
         number = next(self._numbers)
-        self._put(number, waiting)
         if self.undo is not None:
-            self.undo.append(lambda: self._take(number))
+            self.undo.append(lambda: self._take(number, waiting))
+        self._put(number, waiting)
 
     def _put(self, number: int, waiting: PendingMatch) -> None:
         self._waiting[number] = waiting
@@ -121,22 +121,25 @@ class PendingMatches:
             self._remove(number)
 
     def _remove(self, number: int) -> PendingMatch:
-        waiting = self._take(number)
+        waiting = self._waiting[number]
         if self.undo is not None:  # its end may still be in the heap: a duplicate does no harm
             self.undo.append(lambda: self._put(number, waiting))
+        self._take(number, waiting)
         return waiting
 
-    def _take(self, number: int) -> PendingMatch:
-        waiting = self._waiting.pop(number)
+    def _take(self, number: int, waiting: PendingMatch) -> None:
+        """Remove a match, as far as it is there."""
+        self._waiting.pop(number, None)
         for key in self._keys(waiting.match.binding):
-            del self._index[key][number]
-            if not self._index[key]:
-                del self._index[key]
+            same = self._index.get(key, {})
+            same.pop(number, None)
+            if not same:
+                self._index.pop(key, None)
         for order in {event.order for event in waiting.match.events.values()}:
-            self._parts[order].discard(number)
-            if not self._parts[order]:
-                del self._parts[order]
-        return waiting
+            numbers = self._parts.get(order, set())
+            numbers.discard(number)
+            if not numbers:
+                self._parts.pop(order, None)
 
     def _keys(self, binding: kinds.Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
         for name, variables in self._known.items():
@@ -295,16 +298,20 @@ class PlainAbsence:
         return len(self._undo or ())
 
     def rollback(self, to: int) -> None:
-        """Restore a savepoint."""
-        undo = self._undo or []
-        self._journal_in(None)
+        """Restore a savepoint; if that is interrupted, it can be done again."""
+        undo = [] if self._undo is None else self._undo
+        self._waiting.undo = None
+        for memory in self._memories.values():
+            memory.undo = None
         while len(undo) > to:
-            undo.pop()()
+            undo[-1]()
+            undo.pop()
         self._journal_in(undo)
 
-    def release(self) -> None:
-        """Discard savepoints and stop journaling."""
-        self._journal_in(None)
+    def restart(self) -> int:
+        """Discard all savepoints; a new one."""
+        self._journal_in([])
+        return 0
 
     def _journal_in(self, undo: Undo | None) -> None:
         self._undo = self._waiting.undo = undo

@@ -19,7 +19,7 @@ from graphtide.spark.stages.consolidate import consolidated
 from graphtide.spark.stages.pack import heartbeat_rows, rows_of_stream
 from graphtide.spark.state import messages as msg
 from graphtide.streams.pruning import EVERYTHING, Asked
-from graphtide.streams.registry import PlacedWindow, WindowRegistry
+from graphtide.streams.registry import WindowRegistry
 from graphtide.streams.statements import StatementLog
 from graphtide.streams.windows import ElementWindow, TimeWindow
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from graphtide.spark.job import JobSpec
     from graphtide.spark.partition.windows import Windowed, WindowSpec
     from graphtide.spark.stages.match import QueriesPartition
+    from graphtide.streams.reports import PlacedWindow
     from graphtide.streams.stream import Stream
 
 
@@ -57,6 +58,14 @@ class PartitionResults:
         self._own = own
         self._closes: list[Longs] = []
         self._changed: list[tuple[Longs, Ints]] = []
+
+    def savepoint(self) -> tuple[list[Longs], list[tuple[Longs, Ints]]]:
+        """What `roll_back` needs."""
+        return self._closes.copy(), self._changed.copy()
+
+    def roll_back(self, to: tuple[list[Longs], list[tuple[Longs, Ints]]]) -> None:
+        """A piece of input was interrupted: go back to before it."""
+        self._closes, self._changed = to[0].copy(), to[1].copy()
 
     def take(self, numbers: Longs, times: Longs) -> None:
         """Assign changed rows to the closes that report them."""
