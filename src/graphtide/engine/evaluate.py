@@ -254,17 +254,17 @@ def measure(
             for p in np.flatnonzero(counts).tolist()
         },
         {c: int(sizes[c]) for c in np.flatnonzero(sizes).tolist()},
-        instances={**_samples(some, instances)},
+        instances=_samples(some, instances),
         name=terms.lookup,
     )
 
 
-def _samples(rows: Ints, distinct: Longs) -> dict[int, StoredSample]:
+def _samples(rows: Ints, distinct: Longs) -> dict[Hashable, StoredSample]:
     """The values that were sampled for each predicate."""
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     owners, ids = rows[:, 0], np.ascontiguousarray(rows[:, 1])
     ends = [*np.flatnonzero(owners[1:] != owners[:-1]).tolist(), len(rows) - 1] if len(rows) else []
-    found: dict[int, StoredSample] = {}
+    found: dict[Hashable, StoredSample] = {}
     begin = 0
     for end in ends:
         owner = int(owners[end])
