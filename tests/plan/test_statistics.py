@@ -14,6 +14,7 @@ from graphtide.algebra.expressions import Var
 from graphtide.kernel.values import LEAST_HUB
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
+from graphtide.plan.choose import depends_on_data
 from graphtide.plan.estimate import (
     RDF_TYPE,
     Estimate,
@@ -22,6 +23,7 @@ from graphtide.plan.estimate import (
     Statistics,
     joined,
 )
+from graphtide.plan.physical import Search, searches
 from graphtide.plan.samples import ValueSample
 
 A, B = Var("a"), Var("b")
@@ -201,3 +203,51 @@ def test_statistics_are_measured_after_so_many_changes(monkeypatch):
             assert plans.statistics(fresh=fresh) is not before
         else:
             assert plans.statistics(fresh=fresh) is before
+
+
+def test_only_what_a_query_reads_is_measured_until_another_reads_more():
+    """`p` has 30 quads, `q` 20 and `r` 10; what is expected of a pattern alone is exact."""
+    graph = LiveGraph()
+    with graph.transaction() as tx:
+        for name, many in (("p", 30), ("q", 20), ("r", 10)):
+            for n in range(many):
+                tx.insert(iri(f"s{n}"), iri(name), iri(f"o{n}"))
+    plans = graph._runtime.queries.plans
+    prefix = "PREFIX : <http://example.org/> "
+    one = graph.watch(prefix + "SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } }")
+    assert plans.statistics().predicates.keys() == {iri("p"), iri("q")}
+    assert plans.statistics().quads == 60
+    graph.query(prefix + "SELECT * { ?a :q ?b . ?b :r ?c }")
+    assert plans.statistics().predicates.keys() == {iri("p"), iri("q"), iri("r")}
+    for n in range(60):  # so that all is out of date
+        graph.insert(iri(f"t{n}"), iri("r"), iri("o"))
+    graph.query(prefix + "SELECT * { ?a :q ?b . ?b :r ?c }")
+    assert plans.statistics().predicates.keys() == {iri("q"), iri("r")}
+    expected = one.facts().expected
+    rows = sorted(round(n) for node, n in expected.items() if isinstance(node, Search))
+    assert rows == [20, 30]
+
+
+@pytest.mark.parametrize(
+    ("text", "depends"),
+    [
+        ("?a :p ?b", False),
+        ("?a :p ?b . ?a a :C . ?b a :D FILTER (?b > 1)", False),
+        ("?a a :C . ?a a :D", False),
+        ("?a ?p :o", False),
+        ("?a :p ?b . ?b :q ?c", True),
+        ("?a a :C . ?b a :D", True),  # a product
+        ("?a :p ?b . :s :q :o", True),
+        ("?a :p ?b FILTER NOT EXISTS { ?a :q ?c }", True),
+        ("?a :p ?b OPTIONAL { ?b :q ?c }", True),
+        ("?a :p+ ?b", True),
+        ("GRAPH ?g { }", True),
+        ("", True),
+    ],
+)
+def test_one_pattern_and_its_tests_are_planned_without_statistics(text, depends):
+    """If a plan does not depend on data, no strategy with memories has another one to offer."""
+    query = parse_query(f"PREFIX : <http://example.org/> SELECT * {{ {text} }}")
+    assert depends_on_data(query, union=False) is depends
+    if not depends:
+        assert len(searches(build_plan(query, "search").root)) == 1

@@ -236,7 +236,7 @@ def measure(
     subject_hubs, object_hubs = map(_hubs, others[:2])
     subject_samples, object_samples = map(_samples, others[2:], (subjects, objects))
     classified = predicates is None or RDF_TYPE in predicates
-    typed = np.flatnonzero(quads[:, PREDICATE] == terms.lookup(RDF_TYPE)) if classified else []
+    typed = np.flatnonzero(quads[:, PREDICATE] == (terms.lookup(RDF_TYPE) if classified else -1))
     classes = np.stack([quads[:, column].take(typed) for column in (0, OBJECT, PREDICATE)], 1)
     sizes, instances, _, _, _, some, _ = count_values(classes)
     return Statistics(
@@ -254,16 +254,17 @@ def measure(
             for p in np.flatnonzero(counts).tolist()
         },
         {c: int(sizes[c]) for c in np.flatnonzero(sizes).tolist()},
-        instances={**_samples(some, instances)},
+        instances=_samples(some, instances),
         name=terms.lookup,
     )
 
 
-def _samples(rows: Ints, distinct: Longs) -> dict[int, StoredSample]:
-    """The values that were sampled for each predicate: they are in the order of predicates."""
+def _samples(rows: Ints, distinct: Longs) -> dict[Hashable, StoredSample]:
+    """The values that were sampled for each predicate."""
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
     owners, ids = rows[:, 0], np.ascontiguousarray(rows[:, 1])
     ends = [*np.flatnonzero(owners[1:] != owners[:-1]).tolist(), len(rows) - 1] if len(rows) else []
-    found: dict[int, StoredSample] = {}
+    found: dict[Hashable, StoredSample] = {}
     begin = 0
     for end in ends:
         owner = int(owners[end])
@@ -274,6 +275,8 @@ def _samples(rows: Ints, distinct: Longs) -> dict[int, StoredSample]:
 
 def _hubs(rows: Ints) -> dict[int, dict[Hashable, int]]:
     """The most frequent values of each predicate, with their numbers of quads."""
+    if not len(rows):
+        return {}
     rows = rows[np.lexsort((-rows[:, 2], rows[:, 0]))]
     rank = np.arange(len(rows)) - np.searchsorted(rows[:, 0], rows[:, 0])
     found: dict[int, dict[Hashable, int]] = {}

@@ -24,8 +24,8 @@ from graphtide.engine.services import load_services
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import VALUES
 from graphtide.limits import Allowance
-from graphtide.plan.choose import choose_plan
-from graphtide.plan.estimate import Estimator, Statistics
+from graphtide.plan.choose import choose_plan, depends_on_data
+from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
 from graphtide.plan.explain import NodeFacts
 from graphtide.plan.physical import QueryPlan, Search, predicates, searches
 
@@ -318,14 +318,16 @@ class QueryRegistry:
         if not self._queries:  # no plan is older than the present graph
             self._look_later()
         query.take(self._attach(query), stamps)
-        self._planned[query.name] = self.plans.statistics()
+        if depends_on_data(query.asked.select, union=self.union):
+            self._planned[query.name] = self.plans.statistics()
         self._queries[query.name] = query
         log.debug("query %s is watched by %s", query.name, query.plan.strategy)
 
     def remove(self, query: Query) -> None:
         """Unregister a query and free what only it needed."""
         self.check(query)
-        del self._queries[query.name], self._planned[query.name]
+        del self._queries[query.name]
+        self._planned.pop(query.name, None)
         self.with_callbacks.discard(query)
         self._detach(query)
 
@@ -344,7 +346,9 @@ class QueryRegistry:
     ) -> QueryPlan:
         """A plan for a query, by current statistics; for one that ends soon, they need not be."""
         load_services(self.services, select)
-        known = self.plans.statistics(fresh=fresh, of=predicates_of(select.root))
+        known = NOTHING_KNOWN
+        if depends_on_data(select, union=self.union):
+            known = self.plans.statistics(fresh=fresh, of=predicates_of(select.root))
         return choose_plan(
             select, known, strategy=strategy, pinned=pinned, union=self.union, once=not fresh
         )
@@ -500,7 +504,8 @@ class QueryRegistry:
             self._to_plan = [
                 query
                 for query in self
-                if known.differ(self._planned[query.name], predicates(query.plan.root))
+                if query.name in self._planned
+                and known.differ(self._planned[query.name], predicates(query.plan.root))
             ]
             self.plans.rates.fade()
         while self._to_plan:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Exists
 from graphtide.algebra.traverse import walk
+from graphtide.algebra.variables import pattern_variables
 from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan, build_prepared, prepared
@@ -83,6 +84,33 @@ def choose_plan(
         return _plan_for_empty(query, strategy, union=union, once=once)
     plan = _plan(query, statistics, strategy, union=union)
     return plan if once else _with_ranges(plan)
+
+
+BRANCHING = (
+    alg.Join | alg.LeftJoin | alg.Union | alg.Minus | alg.Values | alg.Path | alg.GraphNames
+    | alg.Group | alg.Distinct | alg.MergedGraph | Exists
+)  # fmt: skip
+"""Parts of a query that can be planned in several ways."""
+
+
+def depends_on_data(query: SelectQuery, *, union: bool) -> bool:
+    """Whether statistics may matter for the plan of a query.
+
+    They do not for one triple pattern and tests of its variables.
+
+    >>> from graphtide.lang.sparql.parse import parse_query
+    >>> query = parse_query("SELECT * { ?a <ex:p> ?b ; a <ex:C> FILTER (?b > 1) }")
+    >>> depends_on_data(query, union=False)
+    False
+    """
+    parts = list(walk(query.root))
+    if union or query.dataset is not None or any(isinstance(each, BRANCHING) for each in parts):
+        return True
+    patterns = [each for each in parts if isinstance(each, alg.TriplePattern)]
+    variables = sorted((frozenset(pattern_variables(each)) for each in patterns), key=len)
+    return not variables or any(
+        len(each) != 1 or not each <= variables[-1] for each in variables[:-1]
+    )
 
 
 def _with_ranges(plan: phys.QueryPlan) -> phys.QueryPlan:

@@ -281,8 +281,9 @@ def _pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimat
     values = {}
     hubs: Hubs = {}
     samples = {}
-    typed = p == RDF_TYPE and not isinstance(o, Var)
-    own = statistics.instances.get(statistics.name(o)) if typed else None
+    own = None
+    if p == RDF_TYPE and not isinstance(o, Var):
+        own = statistics.instances.get(statistics.name(o))
     for position, number, known, sample in (
         (s, stats.subjects, stats.subject_hubs, own or stats.subject_sample),
         (o, stats.objects, stats.object_hubs, stats.object_sample),

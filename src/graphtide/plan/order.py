@@ -48,6 +48,8 @@ def join_best(plans: Sequence[Physical], expect: Estimator) -> Physical:
     """One plan that joins all of these."""
     if not plans:
         return make.ONE_EMPTY_ROW
+    if len(plans) == 1:
+        return plans[0]
     leaves = [Tree(plan, expect(plan), 0.0) for plan in plans]
     if len(leaves) > MAX_SKEWED:  # hubs would be compared for each pair
         leaves = [replace(leaf, expected=leaf.expected.without_hubs()) for leaf in leaves]
