@@ -88,7 +88,7 @@ def _viewer(name: str, dimensions: int) -> Callable[[Block, int], Any]:
         return viewed(block, place), generate
 
     made: Any = intrinsic(view)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 ints1 = _viewer("int32", 1)
