@@ -58,8 +58,8 @@ class Transaction:
             self._append((-1, self._ids(self._runtime.terms, s, p, o, g)))
 
     def __enter__(self) -> Self:
-        self._changes = changes = []
-        self._append = changes.append
+        self._changes = []
+        self._append = self._changes.append
         self._runtime.terms.holders.add(self)
         return self
 

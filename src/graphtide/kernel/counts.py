@@ -22,7 +22,7 @@ from graphtide.kernel.rowtable import (
     remove_row,
     row_hash,
 )
-from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, make_block
+from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, make_block, not_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,11 +101,13 @@ class Answer:
     [[8, 1]]
     """
 
+    __reduce_ex__ = not_copied
+
     def __init__(self, width: int) -> None:
         self._table = RowTable(width)
         self._room = UNKNOWN
         self._columns: Ints = np.arange(VALUES, VALUES + width, dtype=np.int32)
-        self._taken = self._columns  # which columns the block has
+        self._taken: Ints = self._columns  # which columns the block has
         self._key: Ints = np.zeros((1, max(width, 1)), np.int32)
         self._touched: Ints = np.empty((SCRATCH, 2), np.int32)
         self._block: Block = None
@@ -124,7 +126,7 @@ class Answer:
         self._room -= rows
         out = np.empty((rows, self._width), np.int32)
         touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
-        n: int = consolidate_step(self._block, self._table.width, batch, touched, out)
+        n = int(consolidate_step(self._block, self._table.width, batch, touched, out))
         if rows > SCRATCH:
             self._shrink()
         if n == rows:

@@ -35,7 +35,7 @@ from graphtide.kernel.rowtable import (
     remove_row,
     row_hash,
 )
-from graphtide.kernel.views import floats1, ints1, ints2, longs1, longs2, make_block
+from graphtide.kernel.views import floats1, ints1, ints2, longs1, longs2, make_block, not_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -306,6 +306,8 @@ class GroupTable:
 
     `aggregates` has a line for each; see `MODE`.
     """
+
+    __reduce_ex__ = not_copied
 
     def __init__(self, columns: Ints, aggregates: Ints) -> None:
         self._columns, self._aggregates = columns, aggregates

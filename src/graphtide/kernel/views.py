@@ -2,13 +2,14 @@
 
 Each array that is passed to a loop costs as much as a short loop takes. So whoever calls a loop
 with the same arrays again and again lays them out as a block once, and the loop makes views of
-them: `ints2(block, k)` is the array at place `k`. The block does not keep the arrays alive.
+them: `ints2(block, k)` is the array at place `k`. The block does not keep the arrays alive, and
+who has one cannot be copied (`not_copied`): the block of a copy would be that of the original.
 Without the compiler, a block is a tuple of the arrays.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -43,6 +44,11 @@ def make_block(arrays: Sequence[np.ndarray[Any, Any]]) -> Block:
     return block
 
 
+def not_copied(holder: object, _: SupportsIndex) -> NoReturn:
+    """As `__reduce_ex__` of a class: its objects are neither copied nor pickled."""
+    raise TypeError(f"{holder.__class__.__name__} has addresses of its arrays, and is not copied")
+
+
 def _viewer(name: str, dimensions: int) -> Callable[[Block, int], Any]:
     """A function for compiled loops: a view of the array at a place of a block."""
     if not JIT:
@@ -56,8 +62,10 @@ def _viewer(name: str, dimensions: int) -> Callable[[Block, int], Any]:
     def view(_: Any, block: Any, place: Any) -> Any:  # noqa: ANN401 - types of Numba
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
             # Imported by whoever compiles: stored machine code does not need it.
-            from numba.np.arrayobj import make_array, populate_array  # noqa: PLC0415
+            from numba.np import arrayobj  # noqa: PLC0415
 
+            make_array: Any = arrayobj.make_array
+            populate: Any = arrayobj.populate_array
             word = context.get_value_type(types.int64)
             cells = make_array(signature.args[0])(context, builder, args[0]).data
             at = context.cast(builder, args[1], signature.args[1], types.int64)
@@ -72,14 +80,15 @@ def _viewer(name: str, dimensions: int) -> Callable[[Block, int], Any]:
                 strides.insert(0, builder.mul(shape[1], word(size)))
             array = make_array(viewed)(context, builder)
             data = builder.inttoptr(address, context.get_data_type(element).as_pointer())
-            populate_array(
+            populate(
                 array, data=data, shape=shape, strides=strides, itemsize=word(size), meminfo=None
             )
             return array._getvalue()  # noqa: SLF001 - as Numba's own functions do
 
         return viewed(block, place), generate
 
-    return intrinsic(view)  # type: ignore[no-any-return]
+    made: Any = intrinsic(view)
+    return made
 
 
 ints1 = _viewer("int32", 1)

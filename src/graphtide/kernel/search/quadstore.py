@@ -7,7 +7,7 @@ quads themselves is stored.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,7 +45,7 @@ from graphtide.kernel.search.program import (
     restricted,
 )
 from graphtide.kernel.search.react import react
-from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, longs2, make_block
+from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, longs2, make_block, not_copied
 from graphtide.limits import Allowance, Limits, allowance
 
 if TYPE_CHECKING:
@@ -195,6 +195,8 @@ class QuadStore:
     stores = True
     """Whether quads can be looked up."""
 
+    __reduce_ex__ = not_copied
+
     def __init__(self, *, store_all: bool = True) -> None:
         self.limits = Limits()
         self._store_all = store_all
@@ -340,7 +342,8 @@ class QuadStore:
         if self._room < many:
             self._make_room(many)
         self._room -= many
-        written: int = apply_changes(
+        kernel: Any = apply_changes
+        written: int = kernel(
             self._block, self._store_all, reacts, self._call,
             changes, first, end, self._effects, self._out, n,
         )  # fmt: skip
@@ -350,7 +353,7 @@ class QuadStore:
             left = left or Allowance(self.limits, "flush")
             left.allow(2 * self._out.nbytes)
             self._out = longer(self._out)
-            written = apply_changes(
+            written = kernel(
                 self._block, self._store_all, reacts, self._call,
                 changes, stopped, end, self._effects, self._out, n,
             )  # fmt: skip
