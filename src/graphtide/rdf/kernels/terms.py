@@ -359,8 +359,11 @@ class KernelTermTable:
         """Call `take_rows` for a column, from a row on."""
         valid = _ALL if column.valid is None else column.valid
         table = self._slots, self._blob, self._spans, self._free, self._state
-        out = self.kinds, self.numbers, ids, odd, many, self._codes, np.zeros(3, np.int64)
-        return take_rows(column.data, column.offsets, valid, row, *table, *out)
+        typed, data, offsets = (self.kinds, self.numbers), column.data, column.offsets
+        like = np.zeros(3, np.int64)
+        return take_rows(
+            data, offsets, valid, row, *table, *typed, ids, odd, many, self._codes, like
+        )
 
     def _encode_odd(
         self, column: tables.TextColumn, rows: NDArray[np.int64], ids: NDArray[np.int32]
@@ -470,7 +473,7 @@ class KernelTermTable:
     @property
     def nbytes(self) -> int:
         """The size of the table in bytes, without room that was not used yet."""
-        each = self.kinds.itemsize + self.numbers.itemsize + self._spans[0].nbytes
+        each: int = self.kinds.itemsize + self.numbers.itemsize + self._spans[0].nbytes
         fixed = self._slots.nbytes + self._free.nbytes
         return (self.top + 1) * each + int(self._state[USED]) + fixed
 
