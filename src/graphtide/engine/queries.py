@@ -51,7 +51,6 @@ STALE, FRESH = 5, 100
 queries a fifth, so that over all changes measuring costs a constant per change; for queries that
 stay a hundredth: they read all quads anyway when they start."""
 
-
 FIRST_REPLAN = 10_000
 """Changes after which plans are looked at, or as many as there are quads: over all changes, that
 costs a constant per change."""
@@ -471,13 +470,10 @@ class QueryRegistry:
         deltas: list[tuple[Query, Delta]] = []
         for node_id, output in outputs.items():
             for query in self._readers.get(node_id, ()):
-                delta = query.take(output, stamps)
-                if delta is not None:
+                if (delta := query.take(output, stamps)) is not None:
                     deltas.append((query, delta))
         self._observe(changes)
-        if len(deltas) > 1:
-            deltas.sort(key=lambda each: each[0].order)
-        return deltas
+        return sorted(deltas, key=lambda each: each[0].order) if len(deltas) > 1 else deltas
 
     def _observe(self, changes: Ints | None) -> None:
         """Count some changes by predicate, and plan again where it is time to."""
