@@ -467,11 +467,12 @@ class QueryRegistry:
 
         They are caused by changes of quads, or by the clock.
         """
-        deltas: list[tuple[Query, Delta]] = []
-        for node_id, output in outputs.items():
-            for query in self._readers.get(node_id, ()):
-                if (delta := query.take(output, stamps)) is not None:
-                    deltas.append((query, delta))
+        deltas = [
+            (query, delta)
+            for node_id, output in outputs.items()
+            for query in self._readers.get(node_id, ())
+            if (delta := query.take(output, stamps)) is not None
+        ]
         self._observe(changes)
         return sorted(deltas, key=lambda each: each[0].order) if len(deltas) > 1 else deltas
 
