@@ -49,7 +49,8 @@ def _check(context: Any, builder: Any, index: Any, size: Any) -> None:  # noqa: 
     """Raise IndexError from a compiled loop if an index is outside of its array."""
     from numba.core import cgutils  # noqa: PLC0415 - as above
 
+    build: Any = cgutils
     # As an unsigned number, a negative index is larger than any size.
     message = f"an index is outside of its array in the compiled {context.fndesc.qualname}"
-    with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", index, size)):
+    with build.if_unlikely(builder, builder.icmp_unsigned(">=", index, size)):
         context.call_conv.return_user_exc(builder, IndexError, (message,))
