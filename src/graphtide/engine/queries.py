@@ -463,10 +463,7 @@ class QueryRegistry:
     def take(
         self, outputs: Mapping[int, Ints], stamps: TransactionTimes, changes: Ints | None = None
     ) -> list[tuple[Query, Delta]]:
-        """Pass the output of plan nodes to the queries that read them; the deltas to notify of.
-
-        They are caused by changes of quads, or by the clock.
-        """
+        """Pass what nodes put out, by changes of quads or the clock, to queries; their deltas."""
         deltas = [
             (query, delta)
             for node_id, output in outputs.items()
