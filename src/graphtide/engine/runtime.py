@@ -61,8 +61,7 @@ class Runtime:
         self.terms.holders.add(self)
         self.strict, self.storage = strict, store
         self.default_graph: storage.DefaultGraphMode = default_graph
-        self.tick_ms = tick_ms
-        self.schedule = Scheduler()
+        self.tick_ms, self.schedule = tick_ms, Scheduler()
         self.limits = Limits() if limits is None else limits
         self.store = storage.make_store(store, strict=strict, workers=self.workers)
         self.store.limits, union = self.limits, default_graph == "union"
@@ -73,8 +72,7 @@ class Runtime:
             self._matched = storage.MatchFilter(self.queries, self.terms, stored=self.store.stores)
             self.quad_ids_of = self._matched.quad_ids
         self.done, self.last_tx = 0, -1
-        self.buffer = ingest.WriteBuffer()
-        self.max_buffered = ingest.MAX_BUFFERED
+        self.buffer, self.max_buffered = ingest.WriteBuffer(), ingest.MAX_BUFFERED
         self.past: QueryPast | None = None
         self.facade: Callable[[], Any] = lambda: None
         self.queue: deque[ingest.Transactions] = deque()
@@ -336,8 +334,9 @@ class Runtime:
             return
         if self.eager:
             self.flush()  # what an interrupt has left comes first
-        self.last_tx = tx = self.last_tx + 1
+        tx = self.last_tx + 1
         waiting = self.buffer.single(schedule.clock, tx, diff, ids)
+        self.last_tx = tx
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             self.settle()
 
@@ -356,8 +355,9 @@ class Runtime:
             return
         if self.eager:
             self.flush()
-        self.last_tx = tx = self.last_tx + 1
+        tx = self.last_tx + 1
         waiting = self.buffer.several(schedule.clock, tx, changes)
+        self.last_tx = tx
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             self.flush()
 
