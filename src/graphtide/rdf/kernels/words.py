@@ -5,54 +5,59 @@ What does not fill a word at the end is read together with bytes before it, whic
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from graphtide.jit import inlined
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from graphtide.jit import JIT, inlined
 
 # ruff: noqa: ANN401 - what Numba hands to an intrinsic has no types of its own.
 
 Bytes = NDArray[np.uint8]
 
 
-def _word_at(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    view = context.make_array(signature.args[0])(context, builder, arguments[0])
-    place = builder.gep(view.data, [arguments[1]])
-    return builder.bitcast(place, ir.IntType(64).as_pointer())
+def _load_plain(data: Bytes, at: int) -> np.uint64:
+    return np.uint64(int.from_bytes(data[at : at + 8].tobytes(), sys.byteorder))
 
 
-def _load64_code(_typing: Any, array: Any, _index: Any) -> tuple[Any, Callable[..., Any]]:
-    """Read eight bytes from an index on as one integer, aligned or not."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_word_at(context, builder, signature, arguments), align=1)
-
-    return types.uint64(array, types.int64), code
+def _store_plain(data: Bytes, at: int, word: np.uint64) -> None:
+    data[at : at + 8] = np.frombuffer(int(word).to_bytes(8, sys.byteorder), np.uint8)
 
 
-def _store64_code(
-    _typing: Any, array: Any, _index: Any, _word: Any
-) -> tuple[Any, Callable[..., Any]]:
-    """Write one integer to the eight bytes from an index on, aligned or not."""
+def _accesses() -> tuple[Any, Any]:
+    """Functions for loops: read eight bytes from an index on as one integer, and write them."""
+    if not JIT:
+        return _load_plain, _store_plain
+    from llvmlite import ir  # noqa: PLC0415 - the twins run where Numba is not installed
+    from numba import types  # noqa: PLC0415
+    from numba.extending import intrinsic  # noqa: PLC0415
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _word_at(context, builder, signature, arguments)
-        builder.store(arguments[2], place, align=1)
-        return context.get_dummy_value()
+    def place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        first = builder.gep(view.data, [arguments[1]])
+        return builder.bitcast(first, ir.IntType(64).as_pointer())
 
-    return types.void(array, types.int64, types.uint64), code
+    def load(_typing: Any, array: Any, _index: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word = place(context, builder, signature, arguments)
+            return builder.load(word, align=1)  # aligned or not
+
+        return types.uint64(array, types.int64), code
+
+    def store(_typing: Any, array: Any, _index: Any, _word: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word = place(context, builder, signature, arguments)
+            builder.store(arguments[2], word, align=1)
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64, types.uint64), code
+
+    return intrinsic(load), intrinsic(store)
 
 
-_load64: Any = intrinsic(_load64_code)
-_store64: Any = intrinsic(_store64_code)
+_load64, _store64 = _accesses()
 
 
 @inlined
