@@ -26,7 +26,7 @@ OURS: Final = "graphtide."
 
 @cache
 def lower_indexes() -> None:
-    """Replace Numba's lowering of integer indexes, once."""
+    """Replace Numba's lowering of integer indexes, once; before anything is compiled."""
     from numba.core import types  # noqa: PLC0415 - the twins run where Numba is not installed
     from numba.np import arrayobj  # noqa: PLC0415
 

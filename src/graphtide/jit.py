@@ -56,7 +56,6 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
     import numba  # noqa: PLC0415 - the twins run where Numba is not installed
 
     PROGRESS.follow()
-    lower_indexes()
     config: Any = numba.config
     folder = code_folder(Path(getfile(function)), config.CACHE_DIR) if cache else None
     if folder is not None and CHECKED:
@@ -149,6 +148,7 @@ class CompilerProgress:
 
     def begin(self, dispatcher: Any) -> None:  # noqa: ANN401 - of Numba
         """A function begins to be compiled; inside others, if it is a helper of theirs."""
+        lower_indexes()  # not before: stored machine code does not need that part of Numba
         if not self._stack:
             self._parts = _functions_of(dispatcher)
             self._start = perf_counter()
