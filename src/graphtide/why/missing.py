@@ -301,7 +301,7 @@ class Missing:
         if isinstance(expression, Var) and var in want:
             below.setdefault(expression, want[var])
         text = f"BIND({words.expression_text(expression)} AS {var})"
-        if isinstance(expression, Var) or not (rows := self._rows(node.child, below, outer)):
+        if not (rows := self._rows(node.child, below, outer)):
             return self.diagnose(node.child, below, outer)
         value = next((f.solution.get(var) for f in self._find.solve(node, below, outer)), None)
         note = values_text([(var, value)]) + f", not {brief(want.get(var, outer.get(var)))}"
