@@ -318,7 +318,8 @@ class Recorder:
 
     def _close_all(self) -> None:
         """Close the group with all that has come in so far. The graph's lock is held."""
-        self._runtime.flush()
+        if self.broken is None:  # else a replay does what an interrupt has left
+            self._runtime.flush()
         self._flush_clock()
         self._close_group()
         self._calls_are_made()
