@@ -418,8 +418,9 @@ def counter_change(question: RowQuestion, source: tree.QuadSource, first: Failur
 
 def root_failure(question: RowQuestion, source: tree.QuadSource) -> Failure:
     """Why the row of a question is not in the answer."""
-    compatible = next(Derivations(source).solve(question.root, question.want), None)
-    if compatible is None or question.want.keys() - compatible.solution.keys():
+    rows = Derivations(source).solve(question.root, question.want)
+    bound = (found for found in rows if question.want.keys() <= found.solution.keys())
+    if (compatible := next(bound, None)) is None:
         return Missing(source).diagnose(question.root, question.want)
     surplus = [(v, t) for v, t in compatible.solution.items() if v in question.unbound]
     note = f"{values_text(surplus)}, where nothing was asked for" if surplus else "this matches"
