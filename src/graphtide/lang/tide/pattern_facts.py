@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf, prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from graphtide.algebra.expressions import Var
 from graphtide.lang.tide import ast as tide
@@ -291,8 +291,8 @@ def positions(pattern: tide.EventPattern) -> int:
 # --- construction: flat chains, and inlining ---
 
 if TYPE_CHECKING:
-    Argument = Var | Term | None
-    Made = Callable[[tide.EventPattern], tide.EventPattern]
+    Argument: TypeAlias = Var | Term | None
+    Made: TypeAlias = Callable[[tide.EventPattern], tide.EventPattern]
 
 Chain = tide.Follows | tide.Either | tide.Both
 """Associative operators: nested ones of the same kind are flattened."""
