@@ -16,7 +16,7 @@ EDGES ?= 1300000
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve kafka-demo test warm quick check docs-check format bench cluster-test faults fuzz w3c lock clean
+.PHONY: help setup demo serve kafka-demo test warm quick check docs-check format bench cluster-test faults fuzz w3c wheel lock clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ fuzz: setup ## Random queries, streams and programs against the oracles (N=cases
 faults: setup ## Kill writers of a store, and drivers, executors and workers of streams, hundreds of times, and compare (KILLS=… SEED=…)
 	@GRAPHTIDE_KILLS=50 GRAPHTIDE_FLIPS=300 $(BIN)/python -m pytest tests/durable $(ARGS)
 	@KILLS=$(KILLS) SEED=$(SEED) $(BIN)/python -m pytest tests/spark/faults -o faulthandler_timeout=7200 $(ARGS)
+
+wheel: setup ## A wheel for this platform with the compiled loops in it: its first start compiles nothing
+	@$(BIN)/python scripts/wheel.py
 
 lock: setup ## Choose dependency versions anew and write the lock
 	@echo '# Written by `make lock`: edit pyproject.toml instead.' > $(LOCK).new

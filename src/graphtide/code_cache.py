@@ -30,6 +30,8 @@ log = getLogger(__name__)
 
 PACKAGE: Final = Path(__file__).parent
 
+_MODULE_FOLDER: Final = re.compile(r"[\w.]+-[0-9a-f]{16}")
+
 _IMPORT: Final = re.compile(
     r"^\s*from graphtide\b([\w.]*) import (\([^)]*\)|[^\n#]*)", re.MULTILINE
 )
@@ -82,6 +84,21 @@ def digest(source: Path) -> str:
     return total.hexdigest()[:16]
 
 
+def folder_name(source: Path) -> str:
+    """The name of the folder for the machine code of a module, wherever that is."""
+    module = ".".join(source.with_suffix("").parts[len(PACKAGE.parts) :])
+    return f"{module}-{digest(source)}"
+
+
+def is_module_folder(folder: Path) -> bool:
+    """Whether a folder is named as one for the machine code of a module.
+
+    >>> is_module_folder(Path(folder_name(PACKAGE / "code_cache.py"))), is_module_folder(PACKAGE)
+    (True, False)
+    """
+    return _MODULE_FOLDER.fullmatch(folder.name) is not None
+
+
 @cache
 def _imports(source: Path) -> tuple[Path, ...]:
     return tuple(_modules(source.read_text(encoding="utf-8")))
@@ -125,8 +142,8 @@ def _package_folder(root: Path) -> Path:
 
 def _folder_below(root: Path, source: Path) -> Path:
     """Make a module's folder, and remove those of its other sources."""
-    module = ".".join(source.with_suffix("").parts[len(PACKAGE.parts) :])
-    folder = _package_folder(root) / f"{module}-{digest(source)}"
+    name = folder_name(source)
+    folder, module = _package_folder(root) / name, name.rpartition("-")[0]
     folder.mkdir(exist_ok=True)
     tempfile.TemporaryFile(dir=folder).close()
     for other in folder.parent.glob(f"{module}-*"):

@@ -19,6 +19,8 @@ from typing import Any, Final, TypeVar
 
 from graphtide.code_cache import code_folder
 from graphtide.indexing import CHECKED, lower_indexes
+from graphtide.shipped_code import CHECKED as CHECKED_FOLDER
+from graphtide.shipped_code import STAMP, ShippedCode, shipped_code
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,7 +61,7 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
     config: Any = numba.config
     folder = code_folder(Path(getfile(function)), config.CACHE_DIR) if cache else None
     if folder is not None and CHECKED:
-        folder /= "checked"
+        folder /= CHECKED_FOLDER
     # `_nrt` switches reference counting off; Numba's stubs do not know it.
     compiler: Any = numba.njit
     with _cache_in(config, folder):
@@ -67,7 +69,10 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
             cache=folder is not None, forceinline=forceinline, nogil=True, _nrt=nrt
         )(function)
     if folder is not None:
-        dispatcher._cache = LenientCache(dispatcher._cache, counts=nrt)  # noqa: SLF001
+        stored = dispatcher._cache  # noqa: SLF001
+        stored._cache_file._source_stamp = STAMP  # noqa: SLF001
+        shipped = None if CHECKED else shipped_code(Path(getfile(function)), stored)
+        dispatcher._cache = LenientCache(stored, shipped, counts=nrt)  # noqa: SLF001
     return dispatcher  # type: ignore[no-any-return]
 
 
@@ -87,10 +92,12 @@ class LenientCache:
     """A Numba cache, of which a file that cannot be read or written costs a compilation at most.
 
     A full disk or a damaged file must not stop the program. `counts`: the loop counts references.
+    What is not stored may have been `shipped`.
     """
 
-    def __init__(self, cache: Any, *, counts: bool) -> None:  # noqa: ANN401 - Numba has no annotations
+    def __init__(self, cache: Any, shipped: ShippedCode | None, *, counts: bool) -> None:  # noqa: ANN401 - Numba has no annotations
         self._cache = cache
+        self._shipped = shipped
         self._counts = counts
 
     def load_overload(self, signature: object, context: object) -> object:
@@ -106,7 +113,10 @@ class LenientCache:
                 runtime: Any = nrt
                 runtime.rtsys.initialize(context)
             with self._cache._guard_against_spurious_io_errors():  # noqa: SLF001
-                return self._cache._load_overload(signature, context)  # noqa: SLF001
+                stored = self._cache._load_overload(signature, context)  # noqa: SLF001
+                if stored is not None or self._shipped is None:
+                    return stored
+                return self._shipped.load(self._cache, signature, context)
         except Exception as error:  # noqa: BLE001 - unpickling a damaged file raises anything
             log.warning("cannot read machine code in %s: %r", self._cache.cache_path, error)
             with suppress(OSError):
