@@ -4,7 +4,7 @@ from pyoxigraph import NamedNode
 
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.choose import choose_plan
-from graphtide.plan.cost import least, walks
+from graphtide.plan.cost import candidate_numbers, least, walks
 from graphtide.plan.estimate import PredicateStats, Statistics
 
 QUERY = parse_query(
@@ -42,9 +42,11 @@ def test_a_walk_has_a_cost_for_each_pattern():
 
 def test_a_search_takes_the_shorter_of_two_walks():
     """At every second value one pattern has 100 candidates, at the others the second one has 10."""
-    rare, often = [(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)]
+    rare, often, seven = map(
+        candidate_numbers, ([(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)], [(7.0, 1.0)])
+    )
     assert least([rare, often]) == 5
-    assert least([[(7.0, 1.0)], often]) == 7
+    assert least([seven, often]) == 7
 
 
 def hub(name, count, degree):
