@@ -40,6 +40,26 @@ def test_a_walk_has_a_cost_for_each_pattern():
     assert all(each.touched >= 1 for each in found)
 
 
+def test_the_patterns_of_a_check_begin_with_those_that_fan_out_least():
+    """A tag has a hundred posts, a post one creator: from a tagged post to rows by the latter."""
+    query = parse_query(
+        """PREFIX : <http://example.org/> SELECT * { ?a :likes ?p
+        FILTER NOT EXISTS { ?p :tag ?t . ?q :tag ?t . ?q :creator ?a } }"""
+    )
+    named = {"likes": (3000, 500, 1000), "tag": (2000, 1000, 20), "creator": (1000, 1000, 400)}
+    known = {
+        NamedNode(f"http://example.org/{name}"): PredicateStats(*counts)
+        for name, counts in named.items()
+    }
+    plan = choose_plan(query, Statistics(6000, known), strategy="search")
+    (check,) = plan.root.checks
+    assert [(p.subject.name, p.object.name) for p in check.patterns] == [
+        ("q", "a"),
+        ("q", "t"),
+        ("p", "t"),
+    ]
+
+
 def test_a_search_takes_the_shorter_of_two_walks():
     """At every second value one pattern has 100 candidates, at the others the second one has 10."""
     rare, often, seven = map(
