@@ -152,6 +152,19 @@ def test_table_repeats_duplicates_and_shows_unbound_as_null(graph):
     assert answer(liked) == {"b -": 2, "d e": 1}
 
 
+def test_a_row_passes_each_of_many_optionals_once(graph):
+    """Each OPTIONAL has a union of a join and an antijoin: what cancels there would double."""
+    many = 20
+    parts = " ".join(f"OPTIONAL {{ ?b :p{i} ?c{i} }}" for i in range(many))
+    query = watch(graph, f"SELECT * {{ ?a :knows ?b {parts} }}")
+    insert(graph, *(f"b p{i} c" for i in range(many)))
+    for change in (insert, delete):
+        change(graph, "a knows b")
+        assert len(query.delta()) == 1
+    messages = graph._runtime.queries.plans.network.messages(query.node_ids)
+    assert max(messages.values()) <= 2 + many  # two of the row, and of `b p0 c` and so on
+
+
 def test_table_holds_n_triples_texts(graph):
     graph.insert("_:s", iri("knows"), '"tab\\t"@en')
     assert watch(graph).table(terms=True).to_pylist() == [{"a": "_:s", "b": '"tab\\t"@en'}]

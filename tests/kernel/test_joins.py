@@ -147,6 +147,15 @@ def test_semijoin_and_antijoin_share_out_the_left_rows(case):
 
 
 @pytest.mark.parametrize("negated", [False, True])
+def test_a_row_that_comes_or_goes_with_its_partner_is_put_out_once_or_not_at_all(negated):
+    kernel = SemiJoinKernel(2, columns=[1], negated=negated)
+    for diff in (1, -1):
+        found = kernel.step(make_batch([(0, diff, 5, 6)], 2), make_batch([(0, diff, 6)], 1))
+        assert found.tolist() == ([] if negated else [[0, diff, 5, 6]])
+    assert kernel.sizes() == {"left": 0, "right": 0}
+
+
+@pytest.mark.parametrize("negated", [False, True])
 def test_one_key_turns_thousands_of_rows(negated):
     semijoin = SemiJoinKernel(2, columns=[1], negated=negated)
     hub = make_batch([(0, 1, i, 9) for i in range(5000)], 2)

@@ -4,7 +4,7 @@ from pyoxigraph import NamedNode
 
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.choose import choose_plan
-from graphtide.plan.cost import least, walks
+from graphtide.plan.cost import candidate_numbers, least, walks
 from graphtide.plan.estimate import PredicateStats, Statistics
 
 QUERY = parse_query(
@@ -40,11 +40,33 @@ def test_a_walk_has_a_cost_for_each_pattern():
     assert all(each.touched >= 1 for each in found)
 
 
+def test_the_patterns_of_a_check_begin_with_those_that_fan_out_least():
+    """A tag has a hundred posts, a post one creator: from a tagged post to rows by the latter."""
+    query = parse_query(
+        """PREFIX : <http://example.org/> SELECT * { ?a :likes ?p
+        FILTER NOT EXISTS { ?p :tag ?t . ?q :tag ?t . ?q :creator ?a } }"""
+    )
+    named = {"likes": (3000, 500, 1000), "tag": (2000, 1000, 20), "creator": (1000, 1000, 400)}
+    known = {
+        NamedNode(f"http://example.org/{name}"): PredicateStats(*counts)
+        for name, counts in named.items()
+    }
+    plan = choose_plan(query, Statistics(6000, known), strategy="search")
+    (check,) = plan.root.checks
+    assert [(p.subject.name, p.object.name) for p in check.patterns] == [
+        ("q", "a"),
+        ("q", "t"),
+        ("p", "t"),
+    ]
+
+
 def test_a_search_takes_the_shorter_of_two_walks():
     """At every second value one pattern has 100 candidates, at the others the second one has 10."""
-    rare, often = [(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)]
+    rare, often, seven = map(
+        candidate_numbers, ([(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)], [(7.0, 1.0)])
+    )
     assert least([rare, often]) == 5
-    assert least([[(7.0, 1.0)], often]) == 7
+    assert least([seven, often]) == 7
 
 
 def hub(name, count, degree):

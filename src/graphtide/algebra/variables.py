@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, assert_never
 
 from graphtide.algebra import nodes as alg
@@ -107,12 +108,13 @@ def merge(*schemas: Schema) -> Schema:
     return tuple(dict.fromkeys(v for each in schemas for v in each))
 
 
-def predicates_of(node: alg.Node) -> set[Var | Term]:
+@lru_cache(maxsize=256)
+def predicates_of(node: alg.Node) -> frozenset[Var | Term]:
     """The predicates of all triple patterns of a query; of a path or a graph, a variable.
 
     >>> p = alg.TriplePattern(Var("s"), Var("p"), Var("o"))
     >>> predicates_of(alg.Bgp((p,)))
-    {Var(name='p')}
+    frozenset({Var(name='p')})
     """
     found: set[Var | Term] = set()
     for part in walk(node):
@@ -120,4 +122,4 @@ def predicates_of(node: alg.Node) -> set[Var | Term]:
             found.add(part.predicate)
         elif isinstance(part, alg.Path | alg.GraphNames):
             found.add(Var("any"))
-    return found
+    return frozenset(found)

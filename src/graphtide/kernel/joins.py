@@ -314,15 +314,31 @@ def semijoin_step(
     out: Ints,
     state: Longs,
 ) -> bool:
-    """Process both inputs in transaction order; False if the output has to grow first."""
-    i, j, n = state[0], state[1], state[2]
-    while i < len(left) or j < len(right):
-        if n == len(out):
-            break
-        if j == len(right) or (i < len(left) and left[i, TX] <= right[j, TX]):
+    """Process both inputs in transaction order; False if the output has to grow first.
+
+    In a transaction, left rows go before right ones and come after them: if a row comes or goes
+    together with its partner, nothing is put out that cancels. Behind an OPTIONAL are others, and
+    each would double it.
+    """
+    d, i, j, n = state[0], state[1], state[2], state[3]  # left rows that go, and that come
+    while n < len(out):
+        while d < len(left) and left[d, DIFF] >= 0:
+            d += 1
+        while i < len(left) and left[i, DIFF] < 0:
+            i += 1
+        last = j == len(right)
+        if d < len(left) and (
+            (last or left[d, TX] <= right[j, TX]) and (i == len(left) or left[d, TX] <= left[i, TX])
+        ):
+            n = process_left(lt, rt, left, d, columns, negated, key, out, n)
+            d += 1
+            continue
+        if i < len(left) and (last or left[i, TX] < right[j, TX]):
             n = process_left(lt, rt, left, i, columns, negated, key, out, n)
             i += 1
             continue
+        if last:
+            break
         head = chain_of(lt, right, j, columns, key)
         if lt.heads[head, HEAD] != 0 and n + lt.heads[head, LENGTH] > len(out):
             break
@@ -331,8 +347,8 @@ def semijoin_step(
         if turned != 0:
             n = emit_chain(lt, head, right[j, TX], -turned if negated else turned, out, n)
         j += 1
-    state[0], state[1], state[2] = i, j, n
-    return bool(i == len(left) and j == len(right))
+    state[0], state[1], state[2], state[3] = d, i, j, n
+    return bool(d == len(left) and i == len(left) and j == len(right))
 
 
 class SemiJoinKernel(TwoMemories):
@@ -357,10 +373,10 @@ class SemiJoinKernel(TwoMemories):
         self._left.reserve(len(left))
         self._right.reserve(len(right))
         out: Ints = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
-        state = np.zeros(3, np.int64)
+        state = np.zeros(4, np.int64)
         tables = self._left.arrays, self._right.arrays
         while not semijoin_step(
             *tables, left, right, self._columns, self._negated, self._key, out, state
         ):
             out = longer(out)
-        return out[: state[2]]
+        return out[: state[3]]

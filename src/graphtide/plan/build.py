@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, assert_never, cast
 
@@ -41,8 +42,13 @@ def build_plan(query: alg.SelectQuery, choices: Choices | Strategy) -> QueryPlan
 
 def prepared(query: alg.SelectQuery, choices: Choices) -> alg.SelectQuery:
     """A query with its dataset worked in and rewritten: the same for all strategies."""
-    query = with_dataset(query, union=choices.union)
-    return query if choices.pinned == "written" else replace(query, root=rewrite(query.root))
+    return _prepared(query, union=choices.union, as_written=choices.pinned == "written")
+
+
+@lru_cache(maxsize=256)
+def _prepared(query: alg.SelectQuery, *, union: bool, as_written: bool) -> alg.SelectQuery:
+    query = with_dataset(query, union=union)
+    return query if as_written else replace(query, root=rewrite(query.root))
 
 
 def build_prepared(query: alg.SelectQuery, choices: Choices) -> QueryPlan:

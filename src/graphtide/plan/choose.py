@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from graphtide.plan.order import Pin
 
 
+ANALYSED = 256
+"""Queries of which is known what does not depend on the data: many graphs may watch them."""
+
 LONG_PRODUCT = 3
 """Parts with variables from which on binary joins store more than the parts."""
 
@@ -93,6 +96,7 @@ BRANCHING = (
 """Parts of a query that can be planned in several ways."""
 
 
+@lru_cache(maxsize=ANALYSED)
 def depends_on_data(query: SelectQuery, *, union: bool) -> bool:
     """Whether statistics may matter for the plan of a query.
 
@@ -117,7 +121,7 @@ def _with_ranges(plan: phys.QueryPlan) -> phys.QueryPlan:
     return replace(plan, root=with_ranges(plan.root))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=ANALYSED)
 def _plan_for_empty(
     query: SelectQuery, strategy: Strategy | None, *, union: bool, once: bool
 ) -> phys.QueryPlan:
@@ -243,6 +247,7 @@ def reason(
     return "\n".join(lines)
 
 
+@lru_cache(maxsize=ANALYSED)
 def _has_long_product(query: SelectQuery) -> bool:
     """Whether a basic graph pattern is a product of several stars: if none is, none is planned."""
     every = (part.patterns for part in walk(query.root) if isinstance(part, alg.Bgp))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2, prod, sqrt
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra.variables import pattern_variables
@@ -264,10 +265,18 @@ Share = tuple[float, float]
 
 
 class Numbers(NamedTuple):
-    """Possible numbers of candidates, and their mean."""
+    """Possible numbers of candidates, their mean, the smallest and the largest."""
 
     shares: Sequence[Share]
     mean: float
+    low: float
+    high: float
+
+    def scaled(self, share: float, most: float) -> Numbers:
+        """Each number times a share, up to a maximum."""
+        return candidate_numbers(
+            [(min(number * share, most), each) for number, each in self.shares]
+        )
 
 
 Bound = dict[int, Estimate]
@@ -316,7 +325,7 @@ class _Walker:
                     options[i] = self._candidates(i, bound)
             if options:
                 following = min(options, key=lambda i: options[i].mean)
-                found = least([each.shares for each in options.values()])
+                found = least([*options.values()])
             else:
                 following = min(left, key=lambda i: self._expected[i].rows)
                 found = self._expected[following].rows
@@ -338,18 +347,15 @@ class _Walker:
     def _candidates(self, pattern: int, bound: Bound) -> Numbers:
         """How many matches a pattern has, given the columns that are bound."""
         columns = self._columns[pattern]
-        options = [self._met(bound[c], pattern, c) for c in columns if c in bound]
+        options = [self._partners(bound[c], pattern, c) for c in columns if c in bound]
         whole = len(options) == len(columns)
-        if len(options) == 1 and not whole:
-            return options[0]
-        first = min(options, key=_mean)
+        if len(options) == 1:
+            return options[0].tested() if whole else options[0].numbers
+        numbers = [each.numbers for each in options]
+        first = min(numbers, key=_mean)
         size = max(self._expected[pattern].rows, 1.0)
-        rest = prod([min(1.0, each.mean / size) for each in options if each is not first])
-        most = 1.0 if whole else MOST_ROWS
-        return _numbers([(min(number * rest, most), share) for number, share in first.shares])
-
-    def _met(self, binder: Estimate, pattern: int, column: int) -> Numbers:
-        return self._partners(binder, pattern, column).numbers
+        rest = prod([min(1.0, each.mean / size) for each in numbers if each is not first])
+        return first.scaled(rest, 1.0 if whole else MOST_ROWS)
 
     def _partners(self, binder: Estimate, pattern: int, column: int) -> Partners:
         key = id(binder), pattern, column
@@ -390,6 +396,13 @@ class Partners:
     met: Meeting
     numbers: Numbers
     _joined: Estimate | None = None
+    _tested: Numbers | None = None
+
+    def tested(self) -> Numbers:
+        """The numbers if the pattern has no other variable: a value has a match, or none."""
+        if self._tested is None:
+            self._tested = self.numbers.scaled(1.0, 1.0)
+        return self._tested
 
     def joined(self) -> Estimate:
         """What is known of the variable in both together; the same object whenever asked."""
@@ -405,41 +418,49 @@ def partners(binder: Estimate, pattern: Estimate, var: Var) -> Partners:
     """How many rows of a pattern agree with a bound one on a variable."""
     met = meeting(binder, pattern, var)
     rows = max(binder.rows, 1e-9)
-    at_hubs, rest = 0.0, met.rows
-    shares: list[Share] = []
-    for own, number in met.hubs.values():
-        share = min(1.0, own / rows)
-        shares.append((number, share))
-        at_hubs += share
-        rest -= own * number
-    if at_hubs < 1:
-        shares.append((max(0.0, rest) / rows / (1 - at_hubs), 1 - at_hubs))
-    return Partners(binder, pattern, var, met, _numbers(shares))
+    shares = [(number, min(1.0, own / rows)) for own, number in met.hubs.values()]
+    rest = 1 - sum([share for _, share in shares])
+    if rest > 0:
+        at_hubs = sum([own * number for own, number in met.hubs.values()])
+        shares.append((max(0.0, met.rows - at_hubs) / rows / rest, rest))
+    return Partners(binder, pattern, var, met, candidate_numbers(shares))
 
 
-def _numbers(shares: Sequence[Share]) -> Numbers:
-    return Numbers(shares, sum([number * share for number, share in shares]))
+def candidate_numbers(shares: Sequence[Share]) -> Numbers:
+    """Numbers by their shares."""
+    if len(shares) == 1:
+        [(number, share)] = shares
+        return Numbers(shares, number * share, number, number)
+    every = [number for number, _ in shares]
+    mean = sum([number * share for number, share in shares])
+    return Numbers(shares, mean, min(every), max(every))
 
 
-def _mean(numbers: Numbers) -> float:
-    return numbers.mean
+_mean, _high = attrgetter("mean"), attrgetter("high")
 
 
-def least(options: Sequence[Sequence[Share]]) -> float:
+def least(options: Sequence[Numbers]) -> float:
     """The expected minimum of independent numbers.
 
-    >>> least([[(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)]])
+    >>> least([candidate_numbers([(0.0, 0.5), (100.0, 0.5)]), candidate_numbers([(10.0, 1.0)])])
     5.0
     """
-    first = min(options, key=max)
-    most, _ = max(first)
+    first = min(options, key=_high)
+    most = first.high
     # Those that are never less than another one do not matter.
-    every = [first, *(each for each in options if each is not first and min(each)[0] < most)]
+    every = [first, *(each for each in options if each.low < most and each is not first)]
     if len(every) == 1:
-        return sum([number * share for number, share in first])
+        return first.mean
+    more = [sum([share for _, share in each.shares]) for each in every]  # the shares above `last`
+    each_share = [
+        (number, i, share) for i, each in enumerate(every) for number, share in each.shares
+    ]
     expected, last = 0.0, 0.0
-    for number in sorted({number for each in every for number, _ in each if number <= most}):
-        more = prod([sum([share for n, share in each if n > last]) for each in every])
-        expected += (number - last) * more
-        last = number
+    for number, i, share in sorted(each_share):
+        if number > last:
+            expected += (min(number, most) - last) * prod(more)
+            if number >= most:
+                break
+            last = number
+        more[i] -= share
     return expected

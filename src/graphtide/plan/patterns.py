@@ -21,7 +21,7 @@ from graphtide.algebra.trees import bottom_up
 from graphtide.algebra.variables import certain, mentioned, pattern_variables, schema
 from graphtide.kernel.search.program import MAX_PATTERNS
 from graphtide.plan import make
-from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
+from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics, pattern_estimate
 from graphtide.plan.order import JoinTree, Pin, join_as_pinned, join_best
 from graphtide.plan.physical import CheckBlock, Physical, Search
 
@@ -156,11 +156,24 @@ def fuse_checks(
     for part, existence in parts:
         pattern = existence[0].pattern if existence else None
         if existence and isinstance(pattern, alg.Bgp) and _fits(plan, pattern, room):
-            checks.append(CheckBlock(existence[1], tuple(dict.fromkeys(pattern.patterns))))
+            tested = dict.fromkeys(pattern.patterns)
+            by_cost = sorted(tested, key=lambda p: _fan_out(p, plan, choices.statistics))
+            checks.append(CheckBlock(existence[1], tuple(by_cost)))
             room -= _size(pattern)
         else:
             left.append(part)
     return make.search(plan.patterns, checks), left
+
+
+def _fan_out(pattern: alg.TriplePattern, plan: Search, statistics: Statistics) -> float:
+    """How many rows a pattern of a check has for a variable that the search does not bind.
+
+    A change of a pattern without variables of the search is connected with its rows by the first of
+    the other patterns that can be (`kernel.search.program.walks_of`).
+    """
+    local = [v for v in pattern_variables(pattern) if v not in plan.schema]
+    expected = pattern_estimate(pattern, statistics)
+    return min((expected.rows / expected.of(v) for v in local), default=0.0)
 
 
 def _fits(plan: Search, pattern: alg.Bgp, room: int) -> bool:

@@ -310,13 +310,16 @@ def _best(held: int, keys: tuple[Columns, ...]) -> tuple[int, ...]:
 
     Only indexes that hold every quad the pattern can match: the set `held` of its predicate.
     """
-    best = []
-    for known in range(16):
-        usable = [
-            i for i, key in enumerate(keys) if held >> i & 1 and all(known >> k & 1 for k in key)
+    usable = [
+        (sum(1 << k for k in key), i) for i, key in enumerate(keys) if held >> i & 1
+    ]  # the key columns as a set
+    usable.sort(key=lambda each: -len(keys[each[1]]))
+    return tuple(
+        [
+            next((i for columns, i in usable if columns & known == columns), SCAN)
+            for known in range(16)
         ]
-        best.append(max(usable, key=lambda i: len(keys[i]), default=-1))
-    return tuple(best)
+    )
 
 
 def _probes(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) -> Lists:
@@ -348,10 +351,10 @@ def _probes(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) ->
 
 def _lookup(line: tuple[int, ...], columns: dict[int, int]) -> tuple[int, ...]:
     """The index for a pattern, and its key: ids, and columns of values; empty if there is none."""
-    key = [value if value >= 0 else columns.get(value) for value in line[:4]]
-    known = sum(1 << k for k in range(4) if key[k] is not None)
+    s, p, o, g = [value if value >= 0 else columns.get(value) for value in line[:4]]
+    known = (s is not None) + 2 * (p is not None) + 4 * (o is not None) + 8 * (g is not None)
     index = UNIQUE if known == 15 else line[BEST + known]
-    return () if index == SCAN else (index, *(0 if part is None else part for part in key))
+    return () if index == SCAN else (index, s or 0, p or 0, o or 0, g or 0)
 
 
 def restricted(plan: SearchArrays, chosen: Flags) -> SearchArrays:
