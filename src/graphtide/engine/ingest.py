@@ -18,7 +18,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from graphtide.errors import DataError, GraphtideError, TermError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.rdf.dictionary import HeldIds, TermDictionary
+from graphtide.rdf.dictionary import TermDictionary
+from graphtide.rdf.holders import HeldIds
 from graphtide.rdf.kinds import XSD
 from graphtide.rdf.terms import TERM_TYPES, Term, from_pyoxigraph
 
@@ -438,20 +439,22 @@ class WriteBuffer:
         self._space, self._other = _space(MAX_BUFFERED), _space(MAX_BUFFERED)
         self._bytes = self._space[1]
 
-    def _make_room(self) -> None:
+    def _make_room(self) -> memoryview:
         rows = self._space[0]
         larger = _space(2 * len(rows))
         larger[0][: len(rows)] = rows
         self._space, self._bytes = larger, larger[1]
+        return self._bytes
 
     def several(self, time: int, tx: int, changes: Sequence[tuple[int, Ids]]) -> int:
         """Add a transaction, which is there when all of it is written; how many changes wait."""
-        end, waiting = self._end, self.waiting
-        while end + 24 * len(changes) > len(self._bytes):
-            self._make_room()
-        room = self._bytes
+        end, waiting, room = self._end, self.waiting, self._bytes
         for diff, (s, p, o, g) in changes:
-            _write(room, end, waiting, diff, s, p, o, g)
+            try:
+                _write(room, end, waiting, diff, s, p, o, g)
+            except struct.error:  # there is no room
+                room = self._make_room()
+                _write(room, end, waiting, diff, s, p, o, g)
             end += 24
         times = self._times
         times += (time,)  # from here on nothing is called: an interrupt comes before or after
@@ -468,8 +471,7 @@ class WriteBuffer:
         try:
             _write(self._bytes, end, waiting, diff, s, p, o, g)
         except struct.error:  # there is no room
-            self._make_room()
-            _write(self._bytes, end, waiting, diff, s, p, o, g)
+            _write(self._make_room(), end, waiting, diff, s, p, o, g)
         times = self._times
         times += (time,)  # from here on nothing is called: an interrupt comes before or after
         if not waiting:
