@@ -349,17 +349,22 @@ def quad_ids(
         _refuse(s, "subject", (NamedNode, BlankNode))
     if p.__class__ is not str or not ("<=" < p < "=" or (p[:1] == "<" and p[:2] != "<<")):
         _refuse(p, "predicate", (NamedNode,))
-    if o.__class__ is int and -_LARGE < o < _LARGE:
-        o = f'"{o}"^^<{XSD}integer>'  # whose id is found in less time than that of a `Literal`
-    elif o.__class__ is not str and not isinstance(o, TERM_TYPES):
-        o = as_term(o)
-    known, intern = terms.known.get, terms.intern_new
-    graph = 0
+    if o.__class__ is not str:
+        if o.__class__ is int and -_LARGE < o < _LARGE:
+            o = f'"{o}"^^<{XSD}integer>'  # whose id is found in less time than that of a `Literal`
+        elif not isinstance(o, TERM_TYPES):
+            o = as_term(o)
+    known, graph = terms.known.get, 0
     if g is not None:
         if g.__class__ is not str or g[:1] == '"' or g[:2] == "<<":
             _refuse(g, "graph name", (NamedNode, BlankNode))
-        graph = known(g) or intern(g)
-    return known(s) or intern(s), known(p) or intern(p), known(o) or intern(o), graph
+        graph = known(g) or terms.intern_new(g)
+    return (
+        known(s) or terms.intern_new(s),
+        known(p) or terms.intern_new(p),
+        known(o) or terms.intern_new(o),
+        graph,
+    )
 
 
 def known_ids(terms: TermDictionary, quad: Sequence[object]) -> Ids | None:
@@ -490,10 +495,11 @@ class WriteBuffer:
         The batch is good until the buffer is emptied twice.
         """
         end, many, first = self._end, self.waiting, self._first
-        if many == 1 and end == 24:  # tuples take less memory, and no time of the collector
-            piece: Transactions = self._space[2], (self._times[0],), (first,)
+        changes = self._space[2] if end == 24 else self._space[0][: end // 24]
+        if many == 1:  # tuples take less memory, and no time of the collector
+            piece: Transactions = changes, (self._times[0],), (first,)
         else:
-            piece = self._space[0][: end // 24], self._times, range(first, first + many)
+            piece = changes, self._times, range(first, first + many)
         self._piece = piece
         return piece
 

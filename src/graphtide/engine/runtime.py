@@ -232,7 +232,7 @@ class Runtime:
         try:
             if ALWAYS:
                 self.reclaimer.verify(changes[:, VALUES:])
-            if batches := self.store.apply(changes):  # which has an allowance of its own
+            if len(changes) and (batches := self.store.apply(changes)):
                 stamps = TransactionTimes(times, txs, self.done)
                 deltas = self.queries.react(batches, stamps, changes)
             if recorder is not None:
