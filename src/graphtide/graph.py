@@ -15,20 +15,20 @@ from graphtide.algebra.queries import as_select
 from graphtide.engine.events import event_end, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, pieces, quad_ids
 from graphtide.engine.locking import synchronized
-from graphtide.engine.results import Stats, answer_table, graph_stats
+from graphtide.engine.results import Stats, answer_table, graph_stats, html_queries
 from graphtide.engine.runtime import Runtime
 from graphtide.engine.services import Services, ServiceTables
 from graphtide.engine.transaction import Transaction
 from graphtide.engine.update import run_update
-from graphtide.engine.watch import DEFAULT_HISTORY, Query, html_queries
+from graphtide.engine.watch import DEFAULT_HISTORY, Query
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
 from graphtide.limits import MAX_FIRINGS, MAX_PLANS, MAX_SECONDS, MAX_STATES
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.rdf.dictionary import HeldIds
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
+from graphtide.rdf.holders import HeldIds
 from graphtide.streams.feed import Feed
 from graphtide.streams.registry import ReportPolicy, Streams
 

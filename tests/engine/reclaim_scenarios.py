@@ -13,7 +13,7 @@ from graphtide.engine import ingest, results, transaction, watch
 from graphtide.engine.dataflow import aggregates, counting, ranges, sums, top_rows
 from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, ReachKernel, SemiJoinKernel
 from graphtide.patterns import history
-from graphtide.rdf import dictionary
+from graphtide.rdf import holders
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rules import agenda, detection, firing
 from graphtide.rules.matching import absence, memory, plain_absence
@@ -519,12 +519,12 @@ SCENARIOS = {
     changes_that_wait: [ingest.WriteBuffer],
     open_transaction: [transaction.Transaction],
     delta_in_the_users_hands: [results.Delta],
-    quads_one_by_one: [dictionary.HeldIds],
+    quads_one_by_one: [holders.HeldIds],
     event_that_waits_for_earlier_ones: [stream.Stream],
     result_in_the_users_hands: [results.WindowResult],
     results_of_windows: [window_query.QueryWindows],
     graphs_of_events: [],
-    steps_of_a_log: [dictionary.HeldIds],
+    steps_of_a_log: [holders.HeldIds],
     event_of_a_rule: [memory.RuleMemory],
     firings_of_a_batch: [agenda.Agenda],
     firings_while_they_are_read: [firing.PendingFirings],

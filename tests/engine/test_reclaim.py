@@ -18,7 +18,7 @@ from graphtide.bench import soak
 from graphtide.engine import reclaim
 from graphtide.errors import GraphtideError, TermError
 from graphtide.kernel import JIT
-from graphtide.rdf import dictionary
+from graphtide.rdf import holders
 from graphtide.rdf.changes import ChangeBatch
 
 
@@ -284,7 +284,7 @@ def test_a_weak_list_of_holders_does_not_grow():
     query = graph.watch(PREFIX + "SELECT ?a { ?a :p ?b }")
     graph.insert(iri("a"), iri("p"), 1)
     before = len(graph.terms.holders)
-    for _ in range(3 * dictionary.LEAST_PRUNED):
+    for _ in range(3 * holders.LEAST_PRUNED):
         assert query.delta()
     assert len(graph.terms.holders) == before
-    assert len(graph.terms.holders._refs) <= 2 * dictionary.LEAST_PRUNED
+    assert len(graph.terms.holders._refs) <= 2 * holders.LEAST_PRUNED

@@ -144,6 +144,7 @@ class DeltaSource:
         for query, tally in self._queries.values():
             for net, stamps in self._drain(query):
                 delta = Delta(net, stamps, query.variables, self._graph.terms)
+                self._graph.terms.holders.add(delta)
                 indexes = (net[:, TX] + stamps.first).tolist()
                 for index, row in zip(indexes, delta, strict=True):
                     tally.add(row.diff)

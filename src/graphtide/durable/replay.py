@@ -20,7 +20,7 @@ from graphtide.errors import ActionError, CascadeError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.program import Program
-from graphtide.rdf.dictionary import HeldIds
+from graphtide.rdf.holders import HeldIds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

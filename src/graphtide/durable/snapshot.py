@@ -20,6 +20,7 @@ import pyarrow as pa
 from graphtide.durable import chunks
 from graphtide.durable.state import pack
 from graphtide.durable.tables import FORMAT
+from graphtide.engine.ingest import signed
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -125,4 +126,5 @@ def restore_quads(
         column: Any = tables.quads[name]
         rows[:many, place] = ids[column.to_numpy()]
     rows[many:] = hidden
-    runtime.restore(rows, state.clock, state.last_tx, state.done)
+    runtime.store.apply(signed(rows, 1))
+    runtime.schedule.clock, runtime.last_tx, runtime.done = state.clock, state.last_tx, state.done

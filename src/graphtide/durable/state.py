@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.durable import chunks
-from graphtide.rdf.dictionary import HeldIds
+from graphtide.rdf.holders import HeldIds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

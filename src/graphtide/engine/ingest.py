@@ -18,7 +18,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from graphtide.errors import DataError, GraphtideError, TermError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.rdf.dictionary import HeldIds, TermDictionary
+from graphtide.rdf.dictionary import TermDictionary
+from graphtide.rdf.holders import HeldIds
 from graphtide.rdf.kinds import XSD
 from graphtide.rdf.terms import TERM_TYPES, Term, from_pyoxigraph
 
@@ -348,17 +349,22 @@ def quad_ids(
         _refuse(s, "subject", (NamedNode, BlankNode))
     if p.__class__ is not str or not ("<=" < p < "=" or (p[:1] == "<" and p[:2] != "<<")):
         _refuse(p, "predicate", (NamedNode,))
-    if o.__class__ is int and -_LARGE < o < _LARGE:
-        o = f'"{o}"^^<{XSD}integer>'  # whose id is found in less time than that of a `Literal`
-    elif o.__class__ is not str and not isinstance(o, TERM_TYPES):
-        o = as_term(o)
-    known, intern = terms.known.get, terms.intern_new
-    graph = 0
+    if o.__class__ is not str:
+        if o.__class__ is int and -_LARGE < o < _LARGE:
+            o = f'"{o}"^^<{XSD}integer>'  # whose id is found in less time than that of a `Literal`
+        elif not isinstance(o, TERM_TYPES):
+            o = as_term(o)
+    known, graph = terms.known.get, 0
     if g is not None:
         if g.__class__ is not str or g[:1] == '"' or g[:2] == "<<":
             _refuse(g, "graph name", (NamedNode, BlankNode))
-        graph = known(g) or intern(g)
-    return known(s) or intern(s), known(p) or intern(p), known(o) or intern(o), graph
+        graph = known(g) or terms.intern_new(g)
+    return (
+        known(s) or terms.intern_new(s),
+        known(p) or terms.intern_new(p),
+        known(o) or terms.intern_new(o),
+        graph,
+    )
 
 
 def known_ids(terms: TermDictionary, quad: Sequence[object]) -> Ids | None:
@@ -438,20 +444,22 @@ class WriteBuffer:
         self._space, self._other = _space(MAX_BUFFERED), _space(MAX_BUFFERED)
         self._bytes = self._space[1]
 
-    def _make_room(self) -> None:
+    def _make_room(self) -> memoryview:
         rows = self._space[0]
         larger = _space(2 * len(rows))
         larger[0][: len(rows)] = rows
         self._space, self._bytes = larger, larger[1]
+        return self._bytes
 
     def several(self, time: int, tx: int, changes: Sequence[tuple[int, Ids]]) -> int:
         """Add a transaction, which is there when all of it is written; how many changes wait."""
-        end, waiting = self._end, self.waiting
-        while end + 24 * len(changes) > len(self._bytes):
-            self._make_room()
-        room = self._bytes
+        end, waiting, room = self._end, self.waiting, self._bytes
         for diff, (s, p, o, g) in changes:
-            _write(room, end, waiting, diff, s, p, o, g)
+            try:
+                _write(room, end, waiting, diff, s, p, o, g)
+            except struct.error:  # there is no room
+                room = self._make_room()
+                _write(room, end, waiting, diff, s, p, o, g)
             end += 24
         times = self._times
         times += (time,)  # from here on nothing is called: an interrupt comes before or after
@@ -468,8 +476,7 @@ class WriteBuffer:
         try:
             _write(self._bytes, end, waiting, diff, s, p, o, g)
         except struct.error:  # there is no room
-            self._make_room()
-            _write(self._bytes, end, waiting, diff, s, p, o, g)
+            _write(self._make_room(), end, waiting, diff, s, p, o, g)
         times = self._times
         times += (time,)  # from here on nothing is called: an interrupt comes before or after
         if not waiting:
@@ -488,10 +495,11 @@ class WriteBuffer:
         The batch is good until the buffer is emptied twice.
         """
         end, many, first = self._end, self.waiting, self._first
-        if many == 1 and end == 24:  # tuples take less memory, and no time of the collector
-            piece: Transactions = self._space[2], (self._times[0],), (first,)
+        changes = self._space[2] if end == 24 else self._space[0][: end // 24]
+        if many == 1:  # tuples take less memory, and no time of the collector
+            piece: Transactions = changes, (self._times[0],), (first,)
         else:
-            piece = self._space[0][: end // 24], self._times, range(first, first + many)
+            piece = changes, self._times, range(first, first + many)
         self._piece = piece
         return piece
 

@@ -428,8 +428,8 @@ class QueryRegistry:
     def _take_direct(
         self, direct: DirectReader, batch: Ints, stamps: TransactionTimes
     ) -> Delta | None:
-        query, columns, steps, (search, *projection) = direct
-        search.messages += len(batch)
+        query, columns, steps, passed = direct
+        passed[0].messages += len(batch)
         if steps:
             with Allowance(self.plans.limits, "flush") as left:
                 for node in steps:
@@ -440,8 +440,8 @@ class QueryRegistry:
                     node.messages += rows
                     if rows > SMALL:
                         left.spend(batch.nbytes)
-        for node in projection:
-            node.messages += len(batch)
+        if columns is not None:
+            passed[1].messages += len(batch)
         return query.take(batch, stamps, columns)
 
     def _find_direct(self, number: int) -> DirectReader | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.results import Delta, TransactionTimes, WindowResult
+    from graphtide.engine.scheduler import Scheduler
     from graphtide.engine.watch import Query
     from graphtide.kernel.batch import Ints
     from graphtide.plan.explain import NodeFacts
@@ -41,6 +42,7 @@ class QueryHost(explanations.ExplainingHost, Protocol):
     """The runtime that a query is registered with, as far as the query needs it."""
 
     lock: RLock
+    schedule: Scheduler
     past: QueryPast | None
     done: int
     """How many transactions have been applied."""

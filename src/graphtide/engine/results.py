@@ -24,6 +24,7 @@ from graphtide.rdf.terms import Term, unescape
 
 if TYPE_CHECKING:
     from graphtide.engine.runtime import Runtime
+    from graphtide.engine.watch import Query
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.why.tree import Explanation
 
@@ -104,7 +105,10 @@ class DeltaRow:
 
 
 class Delta(Sequence[DeltaRow]):
-    """The rows that one or more transactions added to an answer and removed from it."""
+    """The rows that one or more transactions added to an answer and removed from it.
+
+    They are decoded when somebody looks at them: who makes one registers it with `terms.holders`.
+    """
 
     __slots__ = ("__weakref__", "_net", "_query", "_stamps", "_terms", "_variables")
 
@@ -121,7 +125,6 @@ class Delta(Sequence[DeltaRow]):
         self._stamps = stamps
         self._variables = variables
         self._terms = terms
-        terms.holders.add(self)  # rows are decoded when somebody looks at them
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the rows."""
@@ -183,7 +186,9 @@ class Delta(Sequence[DeltaRow]):
             yield self._part(self._net[begin:end])
 
     def _part(self, net: Ints) -> Delta:
-        return Delta(net, self._stamps, self._variables, self._terms, self._query)
+        part = Delta(net, self._stamps, self._variables, self._terms, self._query)
+        self._terms.holders.add(part)
+        return part
 
     def _row(self, line: list[int]) -> DeltaRow:
         time, tx = self._stamps.stamp(line[TX])
@@ -489,6 +494,15 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], total: int)
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     more = f"<p>{len(shown)} of {total:,} rows</p>" if total > len(shown) else ""
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in shown)}</table>{more}"
+
+
+def html_queries(queries: Sequence[Query]) -> str:
+    """The first queries of a graph as a table."""
+    rows: list[list[Any]] = [
+        [query.name, query.strategy, ", ".join(query.variables), f"{query.count():,}"]
+        for query in queries[:SHOWN_ROWS]
+    ]
+    return html_table(["query", "strategy", "variables", "rows"], rows, len(queries))
 
 
 def graph_stats(runtime: Runtime, dropped: int) -> Stats:

@@ -15,7 +15,6 @@ from graphtide.engine.query_host import AskedQuery, CacheSize, QueryPast
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Scheduler, inside_callback
-from graphtide.engine.timers import Subscription
 from graphtide.engine.watch import MAX_COUNTED, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
@@ -86,16 +85,16 @@ class Runtime:
 
     # --- followers ---
 
-    def subscribe(self, follower: Follower, *, eager: bool = True) -> Subscription:
+    def subscribe(self, follower: Follower, *, eager: bool = True) -> timers.Subscription:
         """Let a follower follow the clock and, if `eager`, every single transaction and event."""
         self.flush()
         self.schedule.followers.append(follower)
         if eager:
             self.eager += (follower,)
             self.schedule.host = self._items
-        return Subscription(self, follower)
+        return timers.Subscription(self, follower)
 
-    def unsubscribe(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: timers.Subscription) -> None:
         """End a subscription."""
         follower = subscription.follower
         if follower in self.schedule.followers:
@@ -141,11 +140,13 @@ class Runtime:
         """
         if self._running:
             return
-        schedule = self.schedule
+        schedule, quiet = self.schedule, False
         if not schedule.running:
             left = schedule.waiting or schedule.unreleased or schedule.item is not None
             if left or schedule.buffer.sink is not None:
                 schedule.settle()
+            else:
+                quiet = not (self.eager or self.queries.with_callbacks or ALWAYS)
             if self.underway is not None:
                 transaction.recover(self)
         while True:
@@ -153,10 +154,11 @@ class Runtime:
                 self._notify()
             elif self.queue:
                 self._run_next()
-            elif not self.buffer.waiting:
-                return
-            else:
+            elif self.buffer.waiting:
                 self._run_buffered()
+            else:
+                schedule.settled = self.recent if quiet else None
+                return
 
     def _run_buffered(self) -> None:
         """Apply what is in the write buffer, or queue it if somebody sees every transaction."""
@@ -184,7 +186,8 @@ class Runtime:
     def settle(self) -> None:
         """Flush at the start or at the end of what a user calls: terms may be freed here."""
         self.flush()
-        self.reclaim()
+        if self.terms.grown or ALWAYS:
+            self.reclaim()
 
     def reclaim(self, *, calls: int = 0) -> None:
         """A safe point, inside so many calls of users: free terms if nothing is under way.
@@ -222,14 +225,14 @@ class Runtime:
     def _apply_piece(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions, all or none; of several, those that fail are left out."""
         changes, times, txs = piece
-        underway = self.underway
+        self.schedule.settled, underway = None, self.underway
         if underway is None or underway[0] is not piece:
             self.underway = underway = piece, [changes], self.done
         deltas = None
         try:
             if ALWAYS:
                 self.reclaimer.verify(changes[:, VALUES:])
-            if batches := self.store.apply(changes):  # which has an allowance of its own
+            if len(changes) and (batches := self.store.apply(changes)):
                 stamps = TransactionTimes(times, txs, self.done)
                 deltas = self.queries.react(batches, stamps, changes)
             if recorder is not None:
@@ -321,6 +324,7 @@ class Runtime:
     def write(self, diff: int, ids: ingest.Ids, time: int | None) -> None:
         """Buffer one change, as a transaction of its own."""
         schedule = self.schedule
+        schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
             schedule.accept()
         if self.strict:
@@ -343,6 +347,7 @@ class Runtime:
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
         schedule = self.schedule
+        schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
             schedule.accept()
         moves = time is not None and time != schedule.clock
@@ -532,11 +537,6 @@ class Runtime:
         return CacheSize(*self.queries.plans.network.held(query.node_ids))
 
     # --- the graph now ---
-
-    def restore(self, quads: Ints, clock: int, last_tx: int, done: int) -> None:
-        """Begin with quads, as of a time and a number of transactions."""
-        self.store.apply(ingest.signed(quads, 1))
-        self.schedule.clock, self.last_tx, self.done = clock, last_tx, done
 
     def quad_ids(self) -> Ints:
         """The current quads as rows of ids, those of windows left out."""

@@ -101,6 +101,8 @@ class Scheduler:
         self.draining = False
         self.published = 0
         """How often events were published: an interrupt before that has left them."""
+        self.settled: object = None
+        """What was applied last, if nothing waits: while it is the same, answers are the same."""
         self.failure: Exception | None = None
         self._calls = 0
         self._feeding = False
@@ -157,6 +159,7 @@ class Scheduler:
         them is raised. An interrupt undoes all of it; who has the input does it again, with the
         same `key`. Within a cascade, the work is a part of that.
         """
+        self.settled = None
         if self.running:
             work()
             return
@@ -353,6 +356,7 @@ class Scheduler:
         A single follower takes as many at a time as it can. Errors are raised when all events are
         through; after an interrupt, the rest of them comes before the next input.
         """
+        self.settled = None
         if len(followers) == 1:
             events = followers[0].admit(events)
         if self.running:
@@ -399,6 +403,7 @@ class Scheduler:
         buffer = self.buffer
         if buffer.sink is not sink or time < buffer.newest:
             self.drain()
+            self.settled = None
             idle = not (self._feeding or self.calling) and self.is_idle(0)
             if not idle or self.recorder is not None or not sink.can_wait(time):
                 return False

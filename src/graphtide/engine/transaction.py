@@ -59,9 +59,15 @@ class Transaction:
 
     def __enter__(self) -> Self:
         self._changes = []
-        self._append = self._changes.append
-        self._runtime.terms.holders.add(self)
+        self._append = self._append_first
         return self
+
+    def _append_first(self, change: tuple[int, Ids]) -> None:
+        """From the first change on, there are terms to hold."""
+        self._runtime.terms.holders.hold(self)
+        if self._changes is not None:
+            self._append = self._changes.append
+            self._append(change)
 
     def held_ids(self) -> Iterator[Longs]:
         """The ids of the changes so far."""
@@ -77,7 +83,8 @@ class Transaction:
             changes, self._changes, self._append = self._changes, None, _not_open
             if kind is None and changes is not None:
                 self._runtime.commit(changes, self._time)
-                self._runtime.reclaim()
+                if changes:
+                    self._runtime.reclaim()
 
 
 def _not_open(_: tuple[int, Ids]) -> None:

@@ -22,12 +22,12 @@ from graphtide.engine.results import (
 )
 from graphtide.errors import GraphtideError
 from graphtide.kernel import Answer
-from graphtide.kernel.batch import DIFF, TX, Ints
-from graphtide.kernel.counts import DELTA_VALUES, SCRATCH
+from graphtide.kernel.batch import TX, Ints
+from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.plan.explain import ExplainFormat, explain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     import pandas as pd
     import pyarrow as pa
@@ -87,11 +87,11 @@ class Query:
         self.begins_at = 0
         self.windows: WindowSide | None = None
         self._host = host
-        self.lock = host.lock
+        self._schedule, self._terms, self.lock = host.schedule, host.terms, host.lock
+        self._unchanged_at: object = self  # the last look found no change, as of this
         self._columns = tuple(v.name for v in plan.variables)
         self._answer = Answer(len(self._columns))
         self._limit = history
-        self._count = 0
         self._held = 0
         self._history: deque[tuple[Ints, TransactionTimes]] = deque()
         nothing = np.empty((0, DELTA_VALUES + len(self._columns)), np.int32)
@@ -99,7 +99,7 @@ class Query:
         self._on_delta: list[Callable[[Delta], object]] = []
         self._on_appear: list[Callable[[DeltaRow], object]] = []
         self._on_disappear: list[Callable[[DeltaRow], object]] = []
-        host.terms.holders.add(self)  # its history can be read when it is closed, too
+        self._terms.holders.add(self)  # its history can be read when it is closed, too
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of the answer and of the retained deltas."""
@@ -129,17 +129,19 @@ class Query:
 
         Right after `watch(...)` on a graph that already holds quads: the whole answer.
         """
+        if self._unchanged_at is self._schedule.settled:
+            return self._no_change
         with self.lock:
             self._host.settle()
-            if not self._history:
-                return self._no_change
-            net, stamps = self._history[-1]
-            last = self._host.done - 1 - stamps.first
-            if last >= len(stamps.times) or net.item(-1, TX) != last:
-                return self._no_change
-            if last > 0:
-                net = net[np.searchsorted(net[:, TX], last) :]
-            return self._delta(net, stamps)
+            if self._history:
+                net, stamps = self._history[-1]
+                last = self._host.done - 1 - stamps.first
+                if last < len(stamps.times) and net.item(-1, TX) == last:
+                    if last > 0:
+                        net = net[np.searchsorted(net[:, TX], last) :]
+                    return self._delta(net, stamps)
+            self._unchanged_at = self._schedule.settled or self
+            return self._no_change
 
     def deltas(self) -> Iterator[Delta]:
         """The delta of each transaction so far, oldest first, the first answer included.
@@ -202,6 +204,9 @@ class Query:
         For consumers that forward deltas in bulk. A row is transaction index, diff, count before,
         and one id per variable. The ids are valid until the graph is used again.
         """
+        settled = self._schedule.settled
+        if settled is not None and not self._history and self._schedule.settled is settled:
+            return []
         with self.lock:
             self._host.flush()
             taken = list(self._history)
@@ -299,7 +304,7 @@ class Query:
         rows = self._answer.rows()
         repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
         part = repeated[offset : None if limit is None else offset + limit]
-        return answer_table(self._columns, part, self._host.terms, texts=terms)
+        return answer_table(self._columns, part, self._terms, texts=terms)
 
     def to_pandas(self) -> pd.DataFrame:
         """The current answer as a pandas DataFrame, with the types of `table()`."""
@@ -308,10 +313,16 @@ class Query:
 
     def count(self) -> int:
         """How many rows the current answer has, duplicates counted."""
-        with self.lock:
-            self._host.settle()
-            # A graph that stores no quads cannot tell a redundant delete.
-            return max(self._count, 0) if self.windows is None else self.windows.count(self._count)
+        settled, count = self._schedule.settled, self._answer.total
+        if settled is None or self._schedule.settled is not settled or self.windows is not None:
+            with self.lock:
+                self._host.settle()
+                count = self._answer.total
+                if self.windows is not None:
+                    return self.windows.count(count)
+        if count < 0:  # a graph that stores no quads cannot tell a redundant delete
+            return 0
+        return count
 
     @synchronized
     def answer(self) -> bool:
@@ -447,7 +458,7 @@ class Query:
     @synchronized
     def facts(self, *, actual: bool | None = None) -> NodeFacts:
         """The numbers of the nodes of the plan that `explain` shows."""
-        return self._host.plan_facts(self, self._count, actual=actual)
+        return self._host.plan_facts(self, self._answer.total, actual=actual)
 
     @synchronized
     def explain(
@@ -478,7 +489,6 @@ class Query:
         rows = len(net)
         if not rows:
             return None
-        self._count += sum(net[:, DIFF].tolist()) if rows <= SCRATCH else int(net[:, DIFF].sum())
         self._history.append((net, stamps))
         self._held += rows
         limit = self._limit
@@ -497,7 +507,6 @@ class Query:
         """Go back to an answer, that before the transaction of a number."""
         history = deque(entry for entry in self._history if entry[1].first < first)
         self._held = sum(len(net) for net, _ in history)
-        self._count = int(answer.rows()[:, -1].sum())
         self._history, self._answer, self.node_ids = history, answer, node_ids
 
     def callbacks(self, delta: Delta) -> Iterator[Callable[[], object]]:
@@ -527,7 +536,9 @@ class Query:
         return end > 0
 
     def _delta(self, net: Ints, stamps: TransactionTimes) -> Delta:
-        return Delta(net, stamps, self._columns, self._host.terms, self)
+        delta = Delta(net, stamps, self._columns, self._terms, self)
+        self._terms.holders.hold(delta)
+        return delta
 
     def __repr__(self) -> str:
         return f"<Query {self.name} ({self.strategy}): {', '.join(self.variables)}>"
@@ -537,12 +548,3 @@ class Query:
         rows: list[dict[str, Any]] = table.slice(0, SHOWN_ROWS).to_pylist()
         cells = [["" if value is None else value for value in row.values()] for row in rows]
         return html_table(table.column_names, cells, table.num_rows)
-
-
-def html_queries(queries: Sequence[Query]) -> str:
-    """The first queries of a graph as a table."""
-    rows: list[list[Any]] = [
-        [query.name, query.strategy, ", ".join(query.variables), f"{query.count():,}"]
-        for query in queries[:SHOWN_ROWS]
-    ]
-    return html_table(["query", "strategy", "variables", "rows"], rows, len(queries))

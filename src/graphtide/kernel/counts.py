@@ -6,7 +6,7 @@ diffs, which leaves the difference between the answer before and after the trans
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,31 +32,34 @@ if TYPE_CHECKING:
 COUNT_BEFORE, DELTA_VALUES = 2, 3
 """Columns of the output after transaction and diff: the count before, then the values."""
 
-SCRATCH = 64
-"""Rows of a batch for which scratch space is at hand."""
+FEW = 64
+"""Rows for which room is made at least; after fewer, an answer gives no room back."""
 
 SPARSE, LEAST_ROOM = 8, 4096
 """An answer with room for so many times its rows, and more than so many, gives it back."""
 
 
 @compiled
-def consolidate_step(block: Block, width: int, batch: Ints, touched: Ints, out: Ints) -> Int:
+def consolidate_step(block: Block, width: int, batch: Ints, out: Ints) -> tuple[Int, Int]:
     """Consolidate each transaction into the table; write the rows that changed, return how many.
 
-    The block has the table, the columns of the batch that it has, and scratch space for a row.
-    `touched` is scratch space: two columns, a changed row and its count before.
+    Returns also the sum of all diffs. The block has the table, the columns of the batch that it
+    has, and scratch space for a row. At first, the output has the rows that a transaction touches,
+    and their counts before.
     """
     t = Table(
         ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), width
     )
     columns = ints1(block, 5)
     key = ints2(block, 6)
-    note = t.width + 1  # a live row's unused cell holds its index in `touched`, plus 1
+    note = t.width + 1  # a live row's unused cell says whether it is touched
     n = 0
     i = 0
+    total = np.int64(0)
     while i < len(batch):
         tx = batch[i, TX]
-        many = 0
+        first = n
+        end = n
         while i < len(batch) and batch[i, TX] == tx:
             for c in range(t.width):
                 key[0, c] = batch[i, columns[c]]
@@ -67,15 +70,16 @@ def consolidate_step(block: Block, width: int, batch: Ints, touched: Ints, out: 
                 row = add_row(t, slot, hash_, key, 0, 0)
                 t.rows[row, note] = 0
             if t.rows[row, note] == 0:
-                touched[many, 0] = row
-                touched[many, 1] = t.rows[row, t.width]
-                many += 1
-                t.rows[row, note] = many
+                t.rows[row, note] = 1
+                out[end, 0] = row
+                out[end, 1] = t.rows[row, t.width]
+                end += 1
             t.rows[row, t.width] += batch[i, DIFF]
+            total += batch[i, DIFF]
             i += 1
-        for k in range(many):
-            row = touched[k, 0]
-            before = touched[k, 1]
+        for k in range(first, end):
+            row = out[k, 0]
+            before = out[k, 1]
             t.rows[row, note] = 0
             after = t.rows[row, t.width]
             if after != before:
@@ -87,11 +91,11 @@ def consolidate_step(block: Block, width: int, batch: Ints, touched: Ints, out: 
                 n += 1
             if after == 0:
                 remove_row(t, row)
-    return n
+    return n, total
 
 
 class Answer:
-    """The current rows of a query with their counts.
+    """The current rows of a query with their counts, and `total`, the sum of these.
 
     >>> from graphtide.kernel.batch import make_batch
     >>> answer = Answer(1)
@@ -104,12 +108,12 @@ class Answer:
     __reduce_ex__ = not_copied
 
     def __init__(self, width: int) -> None:
+        self.total = 0
         self._table = RowTable(width)
         self._room = UNKNOWN
         self._columns: Ints = np.arange(VALUES, VALUES + width, dtype=np.int32)
         self._taken: Ints = self._columns  # which columns the block has
         self._key: Ints = np.zeros((1, max(width, 1)), np.int32)
-        self._touched: Ints = np.empty((SCRATCH, 2), np.int32)
         self._block: Block = None
         self._viewed: Table | None = None  # the table that the block has
         self._width = DELTA_VALUES + width
@@ -125,9 +129,10 @@ class Answer:
             self._make_room(rows, taken)
         self._room -= rows
         out = np.empty((rows, self._width), np.int32)
-        touched = self._touched if rows <= SCRATCH else np.empty((rows, 2), np.int32)
-        n = int(consolidate_step(self._block, self._table.width, batch, touched, out))
-        if rows > SCRATCH:
+        kernel: Any = consolidate_step
+        n, added = kernel(self._block, self._table.width, batch, out)
+        self.total += added
+        if rows > FEW:
             self._shrink()
         if n == rows:
             return out
@@ -137,7 +142,7 @@ class Answer:
     def _make_room(self, rows: int, taken: Ints) -> None:
         """Make room for so many rows, and lay out the arrays."""
         self._room = UNKNOWN  # also after an interrupt
-        room = self._table.reserve(max(rows, SCRATCH))
+        room = self._table.reserve(max(rows, FEW))
         table = self._table.arrays
         if table is not self._viewed or taken is not self._taken:
             block = self._laid_out(table, taken)
@@ -157,9 +162,7 @@ class Answer:
         table = RowTable(width)
         table.reserve(len(rows))
         unused = np.empty((len(rows), DELTA_VALUES + width), np.int32)
-        touched = np.empty((len(rows), 2), np.int32)
-        block = self._laid_out(table.arrays, self._columns)
-        consolidate_step(block, width, batch, touched, unused)
+        consolidate_step(self._laid_out(table.arrays, self._columns), width, batch, unused)
         self._room, self._table = UNKNOWN, table  # last: whatever fails before has changed nothing
 
     def rows(self) -> Ints:

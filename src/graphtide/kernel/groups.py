@@ -9,7 +9,7 @@ all events (`GroupTable.numbers`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,8 +72,6 @@ MANY_ROWS = 4096
 
 SCRATCH = 64
 """Rows of a batch for which scratch space is at hand."""
-
-NOTHING = np.zeros((0, 0), np.int32)
 
 MODE, ARGUMENT, NEEDS, OWNER, MEAN, STRICT = 0, 1, 2, 3, 4, 5
 """Columns of an aggregate: what it counts, the column of a batch that it reads, the bits of an id
@@ -158,10 +156,6 @@ def group_step(
     batch: Ints,
     classes: Ints,
     numbers: Numbers,
-    touched: Ints,
-    events: Ints,
-    results: Ints,
-    pending: Longs,
 ) -> tuple[Int, Int]:
     """Add a batch; write an event for each transaction and group, return how many.
 
@@ -175,6 +169,8 @@ def group_step(
     trees = Trees(ints2(block, 5), floats1(block, 6), longs1(block, 7))
     totals, keys, aggregates = longs2(block, 8), ints1(block, 9), ints2(block, 10)
     key, most = ints2(block, 11), floats1(block, 12)
+    touched, events, results = ints1(block, 14), ints2(block, 15), ints2(block, 16)
+    pending = longs2(block, 17)
     change = largest_change(batch, aggregates, classes, numbers)
     if change < 0:
         return np.int64(change), np.int64(0)
@@ -251,18 +247,18 @@ def drop_groups(t: Table, totals: Longs, events: Ints) -> None:
 
 
 @compiled
-def write_rows(
-    rows: Ints, width: int, events: Ints, results: Ints, literals: Ints, shown: Ints, out: Ints
-) -> tuple[Int, bool]:
+def write_rows(block: Block, width: int, many: int, literals: Ints, out: Ints) -> tuple[Int, bool]:
     """For each event, the row that a group had goes, and the one that it has comes; how many.
 
     `shown` has a line for each group: whether it has a row, and the results in it. Returns also
-    whether all groups have rows.
+    whether all groups have rows. The block is that of `GroupTable`.
     """
+    rows, shown = ints2(block, 0), ints2(block, 13)
+    events, results = ints2(block, 15), ints2(block, 16)
     n = 0
     used = 0
     every = True
-    for e in range(len(events)):
+    for e in range(many):
         group, there = events[e, GROUP], events[e, THERE]
         every = every and there != 0
         was = shown[group, 0]
@@ -322,9 +318,10 @@ class GroupTable:
         self.values = OrderedValues()
         self._table = RowTable(max(1, len(columns)))
         self._key = np.zeros((1, self._table.width), np.int32)
-        self._scratch = self._space(SCRATCH)
-        self._viewed: tuple[Table | None, Trees | None, Longs | None, Block] = (None,) * 4
-        self._events = self._results = NOTHING
+        self._few = self._scratch = self._space(SCRATCH)
+        self._viewed: tuple[Any, ...] = (None,) * 4  # the arrays in the block
+        self._block: Block = None
+        self._events = 0
         self.totals = np.zeros((0, VALUES_OF + PARTS * len(aggregates)), np.int64)
         self._shown = np.zeros((0, 1 + len(aggregates)), np.int32)
         if not len(columns):  # there is one group
@@ -349,44 +346,45 @@ class GroupTable:
             self._reserve(most)
         if self._ordered:
             self.values.reserve(self._ordered * len(batch))
-        space = self._scratch if len(batch) <= SCRATCH else self._space(len(batch))
-        touched, events, results, pending = space
+        self._scratch = self._few if len(batch) <= SCRATCH else self._space(len(batch))
+        self._lay_out()
         for _ in range(2):
-            n, waiting = group_step(
-                self._block(), self._table.width, batch, classes, numbers,
-                touched, events, results, pending,
-            )  # fmt: skip
+            n, waiting = group_step(self._block, self._table.width, batch, classes, numbers)
             if n >= 0:
                 self._room -= most
-                self._events, self._results = events[:n], results[:n]
-                return pending[:waiting]
+                self._events = int(n)
+                return self._scratch[3][:waiting]
             if n != TOO_LARGE:
                 break
             sums = self.totals[:, VALUES_OF + TOTAL :: PARTS][:, self._summed]
             self._most[0] = np.abs(sums).max(initial=0)
         return int(n)
 
-    def _block(self) -> Block:
-        """All arrays but those that differ from batch to batch."""
-        table, trees, totals = self._table.arrays, self.values.arrays, self.totals
-        before = self._viewed
-        if table is not before[0] or trees is not before[1] or totals is not before[2]:
-            own = totals, self._columns, self._aggregates, self._key, self._most
-            block = make_block((*table[:-1], *trees, *own))
-            self._viewed = table, trees, totals, block
-        return self._viewed[3]
+    def _lay_out(self) -> None:
+        """Lay out all arrays but the input, if they are others now."""
+        table, trees, totals, space = self._viewed
+        if (
+            table is not self._table.arrays
+            or trees is not self.values.arrays
+            or totals is not self.totals
+            or space is not self._scratch
+        ):
+            table, trees, totals = self._table.arrays, self.values.arrays, self.totals
+            own = totals, self._columns, self._aggregates, self._key, self._most, self._shown
+            self._viewed = (None,) * 4  # also after an interrupt
+            self._block = make_block((*table[:-1], *trees, *own, *self._scratch))
+            self._viewed = table, trees, totals, self._scratch
 
     def rows(self, literals: Ints) -> Ints:
         """The changed rows of the last batch, given the ids of its numbers."""
-        events, results = self._events, self._results
-        out = np.empty((2 * len(events), VALUES + self._width), np.int32)
-        n, every = write_rows(
-            self._table.arrays.rows, len(self._columns), events, results, literals, self._shown, out
-        )
+        events, keys = self._events, len(self._columns)
+        out = np.empty((2 * events, VALUES + self._width), np.int32)
+        n, every = write_rows(self._block, keys, events, literals, out)
         if not every:
-            drop_groups(self._table.arrays, self.totals, events)
-        self._events = self._results = NOTHING
-        return out[:n]
+            drop_groups(self._table.arrays, self.totals, self._scratch[1][:events])
+        if self._scratch is not self._few:
+            self._viewed = (None,) * 4  # which keeps it alive
+        return out if n == len(out) else out[:n]
 
     def _most_groups(self, batch: Ints) -> int:
         """How many groups a batch may add: far fewer than rows, if it is a large one."""

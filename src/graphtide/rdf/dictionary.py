@@ -4,15 +4,14 @@ A dictionary frees the terms whose ids nobody holds. So whatever stores ids acro
 (between two operations on a graph) has a method `held_ids` and is registered with `Holders`, or is
 part of something that is. Ids in local variables of a running operation are safe without that,
 because terms are freed between operations only (`engine/reclaim.py`); a generator that is suspended
-between operations uses `HeldIds`.
+between operations uses `HeldIds` (`rdf/holders.py`).
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
-from weakref import ref
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +19,12 @@ import pyarrow as pa
 from graphtide.errors import DataError, TermError
 from graphtide.jit import JIT
 from graphtide.rdf import term_tables
+from graphtide.rdf.holders import Holders
 from graphtide.rdf.kinds import UNBOUND
 from graphtide.rdf.terms import Term, canonical_of, is_plain, parse_term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -46,77 +46,6 @@ READY_IDS: Final = 4096
 
 HIDDEN_GRAPHS: Final = 1 << 30
 """Ids from here on are internal graphs (the contents of windows), not terms."""
-
-LEAST_PRUNED: Final = 1024
-"""Fewest holders at which those that are gone are dropped."""
-
-
-class IdHolder(Protocol):
-    """Whatever stores ids of terms from one operation to the next."""
-
-    def held_ids(self) -> Iterator[NDArray[np.integer]]:
-        """Arrays of all ids in use. Other numbers among them are harmless: they retain a term."""
-
-
-class Holders:
-    """The live objects that hold ids of one dictionary, in order of registration.
-
-    References are weak: an object that is gone holds nothing.
-    Results are sliced, and so registered, without the lock of the graph, by any thread: `add` waits
-    while terms are being freed.
-
-    >>> holders = Holders()
-    >>> held = HeldIds([np.array([3, 5])])
-    >>> holders.add(held)
-    >>> [ids.tolist() for ids in holders.held_ids()]
-    [[3, 5]]
-    >>> del held
-    >>> len(holders)
-    0
-    """
-
-    __slots__ = ("_lock", "_prune_at", "_refs")
-
-    def __init__(self, lock: RLock | None = None) -> None:
-        self._lock = RLock() if lock is None else lock
-        self._refs: list[ref[IdHolder]] = []
-        self._prune_at = LEAST_PRUNED
-
-    def add(self, holder: IdHolder) -> None:
-        """Register an object for as long as it lives."""
-        with self._lock:
-            refs = self._refs
-            refs.append(ref(holder))
-            if len(refs) >= self._prune_at:
-                self._refs = [each for each in refs if each() is not None]
-                self._prune_at = max(LEAST_PRUNED, 2 * len(self._refs))
-
-    def __iter__(self) -> Iterator[IdHolder]:
-        for each in tuple(self._refs):
-            holder = each()
-            if holder is not None:
-                yield holder
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def held_ids(self) -> Iterator[NDArray[np.integer]]:
-        """The ids of all of them."""
-        for holder in self:
-            yield from holder.held_ids()
-
-
-class HeldIds:
-    """Arrays of ids that are held as long as this object lives: for generators."""
-
-    __slots__ = ("__weakref__", "arrays")
-
-    def __init__(self, arrays: Iterable[NDArray[np.integer]] = ()) -> None:
-        self.arrays = list(arrays)
-
-    def held_ids(self) -> Iterator[NDArray[np.integer]]:
-        """The arrays."""
-        yield from self.arrays
 
 
 class TermDictionary:
@@ -269,10 +198,11 @@ class TermDictionary:
 
     def intern_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
-        if self._buffer is not None and len(pairs) <= FEW_NUMBERS:
-            texts = (term_tables.number_text(*pair) for pair in pairs.tolist())
-            return np.array([self.intern(text) for text in texts], np.int32)
-        self._disable_buffer()
+        if self._buffer is not None:
+            if len(pairs) <= FEW_NUMBERS:
+                texts = (term_tables.number_text(*pair) for pair in pairs.tolist())
+                return np.array([self.intern(text) for text in texts], np.int32)
+            self._disable_buffer()
         self.grown = True
         return self._stored.add_numbers(pairs)
 

@@ -19,7 +19,7 @@ from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Filter, Join, Node, Project, TriplePattern
 from graphtide.errors import CascadeError
 from graphtide.functions.templates import fill_template
-from graphtide.rdf.dictionary import Holders
+from graphtide.rdf.holders import Holders
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs

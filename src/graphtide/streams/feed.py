@@ -10,7 +10,7 @@ from graphtide.engine.ingest import Piece, check_order, pieces
 from graphtide.engine.locking import synchronized
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
-from graphtide.rdf.dictionary import HeldIds
+from graphtide.rdf.holders import HeldIds
 from graphtide.streams.windows import GRAPH_COLUMN
 
 if TYPE_CHECKING:

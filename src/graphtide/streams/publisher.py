@@ -60,6 +60,7 @@ class EventPublisher:
 
     def begin_release(self, stream: object, pass_on: Callable[[], None]) -> None:
         """A stream is about to take in events, which are to be passed on also if interrupted."""
+        self.schedule.settled = None
         if self.schedule.item is None:
             self.schedule.unreleased[stream] = lambda: self.release(stream, pass_on)
 

@@ -215,6 +215,8 @@ class QuadStore:
         self._last: Ints = np.empty((0, 6), np.int32)
         self._effects: Ints = np.empty(BULK, np.int32)
         self._out: Ints = np.empty((256, 3), np.int32)
+        # The output, and by place a program and the first row of the output as a batch of its own.
+        self._single: tuple[Ints | None, list[tuple[int, Ints]]] = None, []
 
     def __len__(self) -> int:
         return self._table.arrays.meta.item(LIVE)
@@ -302,9 +304,14 @@ class QuadStore:
         if n == 0:
             return {}
         if n == 1:
-            at = self._out.item(0, col.OUT_PROGRAM)
-            number, end = self._ends[at]
-            return {number: self._out[:1, col.OUT_TX : end].copy()}
+            if self._single[0] is not self._out:
+                rows = [(number, self._out[:1, col.OUT_TX : end]) for number, end in self._ends]
+                self._single = self._out, rows
+            number, row = self._single[1][self._out.item(0, col.OUT_PROGRAM)]
+            return {number: row.copy()}
+        if n <= FEW_ROWS and len(self._ends) == 1:
+            number, end = self._ends[0]
+            return {number: self._out[:n, col.OUT_TX : end].copy()}
         batches = self._split(self._out[:n])
         if len(self._out) > MAX_RETAINED:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
@@ -509,7 +516,7 @@ class QuadStore:
         before = self._compiled
         programs = [self._programs[number] for number in self._order]
         self._compiled = compile_programs(programs, before.keys)
-        self._room = UNKNOWN
+        self._room, self._single = UNKNOWN, (None, [])
         widest = max((p.outputs for p in self._programs.values()), default=0)
         if self._out.shape[1] != 3 + widest:
             self._out = np.empty((256, 3 + widest), np.int32)

@@ -27,6 +27,7 @@ class Answer:
     def __init__(self, width: int) -> None:
         self._bag: Bag = {}
         self._width = width
+        self.total = 0
 
     def step(self, batch: Ints, columns: Ints | None = None) -> Ints:
         """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`.
@@ -44,6 +45,7 @@ class Answer:
                 if diff != 0:
                     out.append((tx, diff, self._bag.get(row, 0), *row))
                     add(self._bag, row, diff)
+        self.total = sum(self._bag.values())
         return np.array(out, np.int32).reshape(len(out), 3 + self._width)
 
     def rows(self) -> Ints:
