@@ -378,7 +378,7 @@ class Runtime:
                 rows, bad = ingest.encode(batches, self.terms, self._matched)
                 if bad:
                     raise DataError(f"row {bad[0]}: {bad[1]}")
-                self._apply_whole((rows, batches.time, batches.tx))
+                self._apply_whole(rows, batches.time, batches.tx)
             else:
                 for piece in ingest.pieces(self, batches, time, self._matched, plain=plain):
                     self.apply_piece(piece)
@@ -401,11 +401,12 @@ class Runtime:
         self.schedule.admit()
         rows = ingest.id_rows(self.terms, s, p, o, g, diff)
         if time is None:
-            time = np.full(len(rows), self.clock, np.int64)
+            time = np.broadcast_to(np.int64(self.clock), len(rows))
         if tx is None:
             tx = np.arange(self.last_tx + 1, self.last_tx + 1 + len(rows), dtype=np.int64)
         time, tx = ingest.integers("time", time, len(rows)), ingest.integers("tx", tx, len(rows))
-        self._apply_whole((rows, time, tx))
+        notifies = self.schedule.followers or self.queries.with_callbacks  # and lets them change it
+        self._apply_whole(rows[:] if notifies else rows, time, tx)
 
     def apply_piece(self, piece: ingest.Piece) -> None:
         """Apply whole transactions of ids; those before a rejected one are applied."""
@@ -444,16 +445,15 @@ class Runtime:
         self.schedule.clock = int(stamps[-1])
         self._run((changes, stamps, range(first, first + many)), derived=True)
 
-    def _apply_whole(self, lines: ingest.Lines) -> None:
-        rows, times, txs = lines
+    def _apply_whole(self, rows: ingest.Changes, times: Longs, txs: Longs) -> None:
         if problem := self._first_problem(rows, times):
             raise problem[1]
         for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
 
-    def _first_problem(self, rows: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
+    def _first_problem(self, rows: ingest.Changes, times: Longs) -> ingest.Problem | None:
         if self.strict:
-            return storage.first_problem(self, rows, times)
+            return storage.first_problem(self, rows[:], times)
         return ingest.first_backwards(self.clock, times)
 
     def _apply_checked(self, piece: ingest.Piece) -> None:

@@ -451,10 +451,10 @@ class TermDictionary:
 
     # --- freeing ---
 
-    def reclaim(self) -> int:
+    def reclaim(self, least: int = 1) -> int:
         """Free the terms whose ids are neither pinned nor held; what that cost, in ids looked at.
 
-        To be called between operations only: ids in local variables do not count as held.
+        If there are fewer than `least`, they stay: the others would be copied for them. To be called between operations only: ids in local variables do not count as held.
         """
         before = len(self)
         cost = self.top
@@ -468,7 +468,7 @@ class TermDictionary:
             # Among what holders give there may be numbers that are ids of no term.
             live &= self._table.kinds[: len(live)] != UNBOUND
         live[0] = False
-        if int(np.count_nonzero(live)) < before:
+        if int(np.count_nonzero(live)) + least <= before:
             # All is made before anything is replaced: an interrupt comes before or after that.
             alive = live.tolist()  # in which Python looks things up faster
             known = {term: i for term, i in self.known.items() if alive[i]}
