@@ -114,7 +114,8 @@ class OperatorTask:
 class OperatorResult:
     """The cost of one change in microseconds: the least of the rounds.
 
-    `cached` is that of the same changes again. `asked_again` is the time in which pyoxigraph evaluates the query, if that is measured.
+    `cached` is that of the same changes again, `asked_again` the time in which pyoxigraph evaluates
+    the query, if that is measured.
     """
 
     operator: str

@@ -17,7 +17,7 @@ from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Scheduler, inside_callback
 from graphtide.engine.timers import Subscription
 from graphtide.engine.watch import MAX_COUNTED, Query
-from graphtide.errors import DataError, GraphtideError
+from graphtide.errors import DataError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 from graphtide.kernel.workers import Workers
 from graphtide.limits import Limits
