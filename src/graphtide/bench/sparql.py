@@ -68,6 +68,9 @@ RANDOM_READ: Final = "a random read"
 ENCODED_AT_ONCE: Final = 1 << 20
 """Texts that are made and encoded at a time."""
 
+MAX_OBJECTS: Final = 1_000_000
+"""Rows of an operator whose rows are Python objects of several hundred bytes."""
+
 CHAIN: Final = 10
 """Nodes of a chain."""
 
@@ -88,7 +91,10 @@ class OperatorData:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOperator:
-    """An operator, its query, its data, and how the cost of a change may grow with the state."""
+    """An operator, its query, its data, and how the cost of a change may grow with the state.
+
+    It is measured at sizes up to `up_to`.
+    """
 
     name: str
     growth: Growth
@@ -96,6 +102,7 @@ class MeasuredOperator:
     make: Callable[[LiveGraph, int, Generator], OperatorData]
     strategy: Strategy | None = None
     ask_again: bool = False
+    up_to: int = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +294,10 @@ def _by_key(*calls: str) -> str:
     return f"SELECT ?k {results} {{ ?k <ex:p> ?v }} GROUP BY ?k"
 
 
+_SUMS: Final = _by_key("COUNT(?v)", "SUM(?v)")
+_EXTREMES: Final = _by_key("MIN(?v)", "MAX(?v)")
+_DIFFERENT: Final = _by_key("COUNT(DISTINCT ?v)")
+
 # Operators over the same graph stand together: it is made once for them.
 OPERATORS: Final = (
     MeasuredOperator("join, search", "flat", _JOIN, edges, "search"),
@@ -304,28 +315,14 @@ OPERATORS: Final = (
     MeasuredOperator("AVG", "flat", _aggregate("AVG"), numbers),
     MeasuredOperator("MIN", "logarithmic", _aggregate("MIN"), numbers),
     MeasuredOperator("MAX", "logarithmic", _aggregate("MAX"), numbers),
-    MeasuredOperator("top 10", "logarithmic", _TOP, numbers),
-    MeasuredOperator(
-        "COUNT and SUM in groups",
-        "flat",
-        _by_key("COUNT(?v)", "SUM(?v)"),
-        measurements,
-        ask_again=True,
-    ),
+    MeasuredOperator("top 10", "logarithmic", _TOP, numbers, up_to=MAX_OBJECTS),
+    MeasuredOperator("COUNT and SUM in groups", "flat", _SUMS, measurements, ask_again=True),
     MeasuredOperator("AVG in groups", "flat", _by_key("AVG(?v)"), measurements, ask_again=True),
     MeasuredOperator(
-        "MIN and MAX in groups",
-        "logarithmic",
-        _by_key("MIN(?v)", "MAX(?v)"),
-        measurements,
-        ask_again=True,
+        "MIN and MAX in groups", "logarithmic", _EXTREMES, measurements, ask_again=True
     ),
     MeasuredOperator(
-        "COUNT(DISTINCT) in groups",
-        "logarithmic",
-        _by_key("COUNT(DISTINCT ?v)"),
-        measurements,
-        ask_again=True,
+        "COUNT(DISTINCT) in groups", "logarithmic", _DIFFERENT, measurements, ask_again=True
     ),
     MeasuredOperator("path, chains", "flat", _FROM_FIRST, rooted_chains, ask_again=True),
     MeasuredOperator("path, all pairs", "flat", "SELECT * { ?a <ex:p>+ ?b }", chains),
@@ -363,15 +360,15 @@ def make_tasks(operators: Sequence[str], sizes: Sequence[int], seed: int) -> lis
     >>> len(make_tasks(["MIN", "union"], [1000, 2000], 0))
     4
     """
-    by_graph: dict[object, list[str]] = {}
+    by_graph: dict[object, list[MeasuredOperator]] = {}
     for operator in find_operators(operators):
-        by_graph.setdefault(operator.make, []).append(operator.name)
-    every = sorted(set(sizes))
+        by_graph.setdefault(operator.make, []).append(operator)
     return [
-        OperatorTask(name, size, seed)
-        for names in by_graph.values()
-        for size in every
-        for name in names
+        OperatorTask(operator.name, size, seed)
+        for group in by_graph.values()
+        for size in sorted(set(sizes))
+        for operator in group
+        if size <= operator.up_to
     ]
 
 
@@ -485,9 +482,8 @@ def change_round(graph: LiveGraph, watch: Query, data: OperatorData, index: int)
 def report(results: Sequence[OperatorResult]) -> tables.BenchReport:
     """A line for each operator, a column for each size; diagrams by expected growth."""
     growths = dict.fromkeys(result.growth for result in results)
-    plot = tables.Plot(
-        "SPARQL operators: cost of one change", [[_panel(results, g) for g in growths]], 4.6
-    )
+    rows = [[_panel(results, g, cached=cached) for g in growths] for cached in (False, True)]
+    plot = tables.Plot("SPARQL operators: cost of one change", rows, 4.6, 4.2)
     return tables.BenchReport(tables.to_objects(results), [_table(results)], plot)
 
 
@@ -499,12 +495,12 @@ def _table(results: Sequence[OperatorResult]) -> Table:
     compared = any(result.asked_again is not None for result in results)
     rows = []
     for name, line in lines.items():
-        costs = [line[size].micros for size in sizes]
-        cached = _ratio([line[size].cached for size in sizes])
-        rows.append([name, *map(tables.number, costs), _ratio(costs), cached])
-        rows[-1].append(line[sizes[0]].growth)
+        found = [line[size] for size in sorted(line)]
+        costs = [tables.number(line[size].micros if size in line else None) for size in sizes]
+        ratios = _ratio([one.micros for one in found]), _ratio([one.cached for one in found])
+        rows.append([name, *costs, *ratios, found[0].growth])
         if compared:
-            asked = [found for size in sizes if (found := line[size].asked_again) is not None]
+            asked = [one.asked_again for one in found if one.asked_again is not None]
             rows[-1].append(tables.number(asked[-1]) if asked else "")
     reads = [random_read(size) for size in sizes]
     rows.append([RANDOM_READ, *(f"{read:.3f}" for read in reads), _ratio(reads)])
@@ -514,15 +510,25 @@ def _table(results: Sequence[OperatorResult]) -> Table:
 
 
 def _ratio(costs: Sequence[float]) -> str:
-    """How much the last cost is of the first."""
+    """What the last cost is of the first.
+
+    >>> _ratio([2.0, 2.5, 3.0])
+    '1.5'
+    """
     return f"{costs[-1] / costs[0]:.1f}"
 
 
-def _panel(results: Sequence[OperatorResult], growth: str) -> tables.Panel:
-    lines = tables.group_points(
-        (r.operator, r.size, r.cached) for r in results if r.growth == growth
-    )
-    return tables.Panel(f"may grow: {growth}", lines, "size of state", "µs per change")
+def _panel(results: Sequence[OperatorResult], growth: str, *, cached: bool) -> tables.Panel:
+    points = [
+        (r.operator, r.size, r.cached if cached else r.micros)
+        for r in results
+        if r.growth == growth
+    ]
+    if not cached:
+        points += [(RANDOM_READ, r.size, random_read(r.size)) for r in results]
+    title = f"may grow: {growth}" + (", in cache" if cached else "")
+    lines = tables.group_points(dict.fromkeys(points))
+    return tables.Panel(title, lines, "size of state", "µs per change")
 
 
 BENCHMARK: Final = Benchmark(

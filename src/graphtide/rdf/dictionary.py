@@ -454,7 +454,7 @@ class TermDictionary:
     def reclaim(self, least: int = 1) -> int:
         """Free the terms whose ids are neither pinned nor held; what that cost, in ids looked at.
 
-        Fewer than `least` stay. To be called between operations: ids in local variables are not held.
+        Fewer than `least` stay. For use between operations: ids in local variables are not held.
         """
         before = len(self)
         cost = self.top

@@ -28,13 +28,13 @@ from graphtide.kernel.rowtable import (
 from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.ahead import LINKS, NOTHING, PARTNERS, find_dispatch, prefetch_block
 from graphtide.kernel.search.arrays import SearchArrays
+from graphtide.kernel.search.bulk import count_links, difference, link_rows, load_quads, sorting
 from graphtide.kernel.search.evaluate import (
     chain_rows,
     count_quads,
     evaluate_rows,
     find_rows,
     link_all,
-    relink,
 )
 from graphtide.kernel.search.program import (
     NO_PROGRAMS,
@@ -60,9 +60,6 @@ CHUNK = 8192
 
 EVALUATED_AT_ONCE = 1 << 14
 """Quads from which a program is evaluated before the time is checked."""
-
-LINKED_AT_ONCE = 1 << 12
-"""Quads that are added to new indexes per call: room is reserved for as many keys, used or not."""
 
 BULK, BULK_SHARE = 1 << 11, 4
 """Changes of a transaction that may be applied without reacting to each, and how many times as
@@ -326,14 +323,33 @@ class QuadStore:
         before = self._split(self._evaluate(programs, tx, left)) if len(self) else {}
         self._table.reserve_rows(many)
         self._room = UNKNOWN  # its arrays may be others now
-        for first in range(0, many, CHUNK):
-            self._apply_chunk(changes, first, min(first + CHUNK, many), 0, reacts=False)
+        if not self._table.arrays.meta[HIGH] and self._store_all and changes[:, DIFF].min() > 0:
+            self._load(changes)
+        else:
+            for first in range(0, many, CHUNK):
+                self._apply_chunk(changes, first, min(first + CHUNK, many), 0, reacts=False)
         if not self._order:
             return {}
         after = self._split(self._evaluate(programs, tx, left))
         for number, rows in before.items():
             after[number] = difference(after.get(number, rows[:0]), rows)
         return after
+
+    def _load(self, changes: Ints) -> None:
+        """Insert quads into a table without rows."""
+        now, before = self._plan.dispatch, NO_PROGRAMS.plan.dispatch
+        self._reserve_links(changes, 3, len(changes), before)
+        load_quads(
+            self._table.arrays, sorting(len(changes)), now, before,
+            changes, self._effects, self._counts, self._call,
+        )  # fmt: skip
+        self._table.trim_heads()
+
+    def _reserve_links(self, quads: Ints, column: int, many: int, before: Ints) -> None:
+        """Make room for the quads in the indexes that did not have them before."""
+        extra = np.zeros(len(self._table.arrays.indexes), np.int64)
+        count_links(quads, column, many, self._plan.dispatch, before, extra)
+        self._table.reserve_heads(extra.tolist())
 
     def _apply_chunk(
         self, changes: Ints, first: int, end: int, n: int, *, reacts: bool = True
@@ -523,20 +539,7 @@ class QuadStore:
         if len(before.keys) < max(len(self._compiled.keys), len(self._table.arrays.indexes)):
             self._table.change_indexes(self._compiled.keys, kept=len(before.keys))
         high = int(self._table.arrays.meta[HIGH])
-        for first in range(0, high, LINKED_AT_ONCE):
-            end = min(first + LINKED_AT_ONCE, high)
-            self._table.reserve_keys(end - first)
-            relink(self._table.arrays, self._plan, before.plan.dispatch, first, end)
-
-
-def difference(after: Ints, before: Ints) -> Ints:
-    """The rows that came, and with a negative diff those that went; the rows of each are distinct.
-
-    >>> one, two = [0, 1, 7], [0, 1, 8]
-    >>> difference(np.array([two], np.int32), np.array([one, two], np.int32)).tolist()
-    [[0, -1, 7]]
-    """
-    rows = np.concatenate([before, after])
-    _, place, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
-    rows[: len(before), DIFF] = -1
-    return rows[counts[place.reshape(-1)] == 1]
+        if high:
+            self._reserve_links(self._table.arrays.rows, 1, high, before.plan.dispatch)
+            link_rows(self._table.arrays, sorting(high), self._plan.dispatch, before.plan.dispatch)
+            self._table.trim_heads()
