@@ -350,12 +350,23 @@ class RowTable:
         room = [entries_in(size) - used for size, (_, used) in zip(enough, heads, strict=True)]
         return min(room, default=UNLIMITED)
 
+    def reserve_inserts(self, extra: int) -> None:
+        """Make room for so many more rows at once, and for keys if there will be as many per row.
+
+        It takes less time than to grow step by step.
+        """
+        live, used = int(self.arrays.meta[LIVE]), self.arrays.indexes[:, USED].tolist()
+        self.reserve_rows(extra)
+        self.reserve_heads([extra * keys // max(live, 1) for keys in used])
+
     def reserve_heads(self, extra: Sequence[int]) -> None:
         """Make room for so many more keys in each index, however few there will be."""
         heads = self.arrays.indexes[:, [SIZE, USED]].tolist()
-        self.resize_heads(
-            [slots_for(used + more, size) for (size, used), more in zip(heads, extra, strict=True)]
-        )
+        sizes = [
+            slots_for(used + more, size) for (size, used), more in zip(heads, extra, strict=True)
+        ]
+        if sizes != [size for size, _ in heads]:
+            self.resize_heads(sizes)
 
     def trim_heads(self) -> None:
         """Give back the room of keys that did not come."""
@@ -405,7 +416,8 @@ class RowTable:
         old = self.arrays.rows
         # Spare rows that are not used yet cost no memory.
         rows = np.zeros((max(need * 5 // 4, len(old) * 3 // 2, 64), old.shape[1]), np.int32)
-        rows[: len(old)] = old
+        high = int(self.arrays.meta[HIGH])
+        rows[:high] = old[:high]
         self.arrays = self.arrays._replace(rows=rows)
 
     def _grow_slots(self, need: int) -> None:

@@ -291,6 +291,10 @@ class QuadStore:
                 self._effects = np.empty(2 * many, np.int32)
             if self._is_bulk(changes):
                 return self._apply_bulk(changes)
+            if self._store_all and changes[:, DIFF].min() > 0:
+                self._settle()
+                self._room = UNKNOWN  # its arrays may be others now
+                self._table.reserve_inserts(many)
             n = 0
             for first in range(0, many, CHUNK):
                 n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
