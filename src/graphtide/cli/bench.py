@@ -160,7 +160,8 @@ def route_sensor(
 
 def memory(*, edges: int = 1_300_000, as_json: AsJson = False, seed: SeedOption = 0) -> None:
     """Measure memory."""
-    from graphtide.bench.memory import BENCHMARK, MIN_EDGES, make_tasks
+    from graphtide.bench.memory import BENCHMARK, make_tasks
+    from graphtide.bench.route_sensor import MIN_EDGES
 
     opt.check_minimum(edges, "--edges", MIN_EDGES)
     run_benchmark(BENCHMARK, make_tasks(edges, seed), as_json=as_json)

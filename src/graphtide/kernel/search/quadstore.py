@@ -8,6 +8,7 @@ quads themselves is stored.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -67,7 +68,6 @@ many as the stored quads they have to be."""
 
 MAX_RETAINED = 1 << 16
 """Rows of output space that are retained from one call to the next."""
-
 
 SPARE = 64
 """Changes for which room is made at least, so that few single ones have to look for it."""
@@ -209,7 +209,7 @@ class QuadStore:
         self._viewed: tuple[Table | None, SearchArrays | None] = None, None  # what the block has
         self._counts = np.zeros(col.COUNTS, np.int64)
         self._call = 0
-        self._last: Ints = np.empty((0, 6), np.int32)
+        self._last: Ints | ref[Ints] = np.empty((0, 6), np.int32)  # large ones are not kept
         self._effects: Ints = np.empty(BULK, np.int32)
         self._out: Ints = np.empty((256, 3), np.int32)
 
@@ -284,8 +284,8 @@ class QuadStore:
         to undo them.
         """
         self._call += 1
-        self._last = changes
         many = len(changes)
+        self._last = changes if many <= BULK else ref(changes)
         if many > BULK:
             if len(self._effects) < many:
                 self._effects = np.empty(2 * many, np.int32)
@@ -392,7 +392,8 @@ class QuadStore:
 
     def effective(self, changes: Ints) -> Ints | None:
         """Those of some changes that had an effect; None unless they were applied last."""
-        if self._last is not changes or self._counts[col.CALL] != self._call:
+        last = self._last() if isinstance(self._last, ref) else self._last
+        if last is not changes or self._counts[col.CALL] != self._call:
             return None
         many = int(self._counts[col.APPLIED])
         return changes[:many][self._effects[:many] != 0].copy()
