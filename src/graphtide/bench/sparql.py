@@ -483,7 +483,7 @@ def report(results: Sequence[OperatorResult]) -> tables.BenchReport:
     """A line for each operator, a column for each size; diagrams by expected growth."""
     growths = dict.fromkeys(result.growth for result in results)
     rows = [[_panel(results, g, cached=cached) for g in growths] for cached in (False, True)]
-    plot = tables.Plot("SPARQL operators: cost of one change", rows, 4.6, 4.2)
+    plot = tables.Plot("SPARQL operators: cost of one change", rows, 6.4, 5.4)
     return tables.BenchReport(tables.to_objects(results), [_table(results)], plot)
 
 
