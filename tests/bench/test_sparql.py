@@ -16,6 +16,7 @@ from graphtide.bench.sparql import (
     OperatorTask,
     change_round,
     find_operators,
+    make_tasks,
     measure,
     report,
 )
@@ -29,13 +30,17 @@ ROWS = {
     "antijoin, rete": 0,
     "optional": 500,
     "distinct": 750,
+    "join, counted": 1,
+    "union": 1000,
+    "filter": 900,
     "COUNT": 1,
     "SUM": 1,
+    "AVG": 1,
     "MIN": 1,
     "MAX": 1,
     "COUNT in groups": 750,
     "top 10": 10,
-    "path": 990,  # 22 chains of 45 pairs
+    "path, all pairs": 990,  # 22 chains of 45 pairs
     "path, bound": 99,
     "COUNT and SUM in groups": 10,
 }
@@ -78,7 +83,7 @@ def test_unknown_operators():
 
 def results():
     return [
-        OperatorResult("MIN", "logarithmic", size, 1, 0.1, micros, 2.0)
+        OperatorResult("MIN", "logarithmic", size, 1, 0.1, micros, 1.5 * micros, 2.0)
         for size, micros in ((1000, 2.0), (2000, 3.0))
     ]
 
@@ -86,10 +91,17 @@ def results():
 def test_the_table_has_a_column_for_each_size_and_the_growth():
     (table,) = report(results()).tables
     assert [column.header for column in table.columns] == [
-        "operator", "1,000", "2,000", "last : first", "may grow",
+        "operator", "1,000", "2,000", "last : first", "in cache", "may grow",
     ]  # fmt: skip
     cells = [next(iter(column.cells)) for column in table.columns]
-    assert cells == ["MIN", "2.00", "3.00", "1.5", "logarithmic"]
+    assert cells == ["MIN", "2.00", "3.00", "1.5", "1.5", "logarithmic"]
+
+
+def test_rows_of_objects_are_not_measured_at_every_size():
+    tasks = make_tasks(["COUNT", "top 10"], [1000, 10**7], 0)
+    assert [(task.operator, task.size) for task in tasks] == [
+        ("COUNT", 1000), ("top 10", 1000), ("COUNT", 10**7),
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -169,7 +169,7 @@ def write_plot(plot: Plot, path: Path) -> list[Path]:
         for axis, panel in zip(line, row, strict=False):
             _draw(axis, panel)
             if not plot.legend_once or axis is axes[0][0]:
-                axis.legend(fontsize=7)
+                axis.legend(fontsize=5 if len(panel.lines) > len(MARKERS) else 7, framealpha=0.3)
         for axis in line[len(row) :]:
             axis.set_axis_off()
     figure.suptitle(plot.title)

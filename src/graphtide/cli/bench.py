@@ -158,6 +158,15 @@ def route_sensor(
     run_benchmark(benchmark, make_tasks(edges, seed, peers=peers), as_json=as_json)
 
 
+def memory(*, edges: int = 1_300_000, as_json: AsJson = False, seed: SeedOption = 0) -> None:
+    """Measure memory."""
+    from graphtide.bench.memory.benchmark import BENCHMARK, make_tasks
+    from graphtide.bench.route_sensor import MIN_EDGES
+
+    opt.check_minimum(edges, "--edges", MIN_EDGES)
+    run_benchmark(BENCHMARK, make_tasks(edges, seed), as_json=as_json)
+
+
 def sparql(
     *,
     sizes: Sizes = "10000,100000,1000000",
@@ -447,6 +456,11 @@ BENCHMARKS: Final = (
         "RouteSensor, three joins and a negation: load edge by edge, then single updates.",
         "graphtide bench route-sensor --edges 130000 --no-peers",
         f"The peers are clipspy and DuckDB, on the same edges. {OWN_PROCESS}",
+    ),
+    BenchCommand(
+        memory,
+        "Bytes per quad and per term, as a graph counts them and by the memory of the process.",
+        "graphtide bench memory --edges 130000",
     ),
     BenchCommand(
         sparql,

@@ -38,6 +38,9 @@ Transactions = tuple[Ints, Sequence[int] | Longs, Sequence[int] | Longs]
 
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
+Problem = tuple[int, GraphtideError]
+"""The index of the first change that is rejected, and why."""
+
 Lines = tuple[Ints, Longs, Longs]
 """Changes, with a time and a transaction number for each of them."""
 
@@ -173,27 +176,34 @@ def one_by_one(piece: Transactions) -> Iterator[Piece]:
         begin = end
 
 
-def cut(changes: Ints, time: Longs, tx: Longs) -> Iterator[Piece]:
+def cut(changes: Changes, time: Longs, tx: Longs) -> Iterator[Piece]:
     """Number the transactions and cut between them into pieces of about `PIECE` changes."""
-    if not len(changes):
-        return
-    begins = np.concatenate([[True], (time[1:] != time[:-1]) | (tx[1:] != tx[:-1])])
-    starts = np.flatnonzero(begins)
-    numbers = np.cumsum(begins) - 1
     begin = 0
     while begin < len(changes):
-        first = int(numbers[begin])
-        after = int(np.searchsorted(starts, begin + PIECE))
-        following = max(after, first + 1)
-        end = int(starts[following]) if following < len(starts) else len(changes)
+        end = _next_start(time, tx, begin + PIECE)
+        times, txs = time[begin:end], tx[begin:end]
+        begins = np.ones(end - begin, np.bool_)
+        begins[1:] = (times[1:] != times[:-1]) | (txs[1:] != txs[:-1])
         piece = np.ascontiguousarray(changes[begin:end])
-        piece[:, 0] = numbers[begin:end] - first
-        chosen = starts[first:following]
-        yield piece, time[chosen], tx[chosen]
+        piece[:, 0] = np.cumsum(begins, dtype=np.int32)
+        piece[:, 0] -= 1
+        yield piece, times[begins], txs[begins]
         begin = end
 
 
-def first_backwards(clock: int, time: Longs) -> tuple[int, GraphtideError] | None:
+def _next_start(time: Longs, tx: Longs, at: int) -> int:
+    """Where the first transaction begins at a place or after it; a part is looked at at a time."""
+    while at < len(time):
+        end = min(at + PIECE, len(time))
+        new = (time[at:end] != time[at - 1 : end - 1]) | (tx[at:end] != tx[at - 1 : end - 1])
+        first = int(new.argmax())
+        if new[first]:
+            return at + first
+        at = end
+    return len(time)
+
+
+def first_backwards(clock: int, time: Longs) -> Problem | None:
     """Times must not run backwards: the index of the first that does."""
     at = 0
     if not len(time):
@@ -237,57 +247,51 @@ def signed(quads: Ints, diff: int) -> Ints:
     return changes
 
 
-def first_rows(quads: Ints) -> Longs:
-    """The index at which each distinct quad comes first, in order.
-
-    >>> first_rows(np.array([[1, 2, 3, 0], [4, 2, 3, 0], [1, 2, 3, 0]], np.int32)).tolist()
-    [0, 1]
-    """
-    wide = quads.astype(np.int64)
-    one, two = (wide[:, 0] << 32) | wide[:, 2], (wide[:, 1] << 32) | wide[:, 3]
-    order = np.lexsort((one, two))
-    same = (one[order][1:] == one[order][:-1]) & (two[order][1:] == two[order][:-1])
-    repeated = np.zeros(len(quads), np.bool_)
-    repeated[order[1:][same]] = True
-    return np.flatnonzero(~repeated)
-
-
-def first_of_each(quads: Ints, owners: Longs) -> tuple[Ints, Longs]:
-    """Each quad once, with the first of its owners, in order of owners.
-
-    >>> quads = np.array([[1, 2, 3, 0], [4, 5, 6, 0], [1, 2, 3, 0]], np.int32)
-    >>> first_of_each(quads, np.array([7, 3, 5]))[1].tolist()
-    [3, 5]
-    """
-    order = np.argsort(owners, kind="stable")
-    quads, owners = quads[order], owners[order]
-    first = first_rows(quads)
-    return quads[first], owners[first]
-
-
 # --- changes as arrays of ids ---
+
+
+class IdRows:
+    """Columns of ids that become kernel rows a part at a time: all of them would be a copy."""
+
+    __slots__ = ("_columns", "_diff")
+
+    def __init__(self, columns: Sequence[Longs], diff: Longs | None) -> None:
+        self._columns, self._diff = columns, diff
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def __getitem__(self, part: slice) -> Ints:
+        rows = np.zeros((len(self._columns[0][part]), VALUES + 4), np.int32)
+        rows[:, DIFF] = 1 if self._diff is None else self._diff[part]
+        for column, ids in enumerate(self._columns, start=VALUES):
+            rows[:, column] = ids[part]
+        return rows
+
+
+Changes = Ints | IdRows
+"""Kernel rows, or what becomes them."""
 
 
 def id_rows(
     terms: TermDictionary, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None
-) -> Ints:
-    """Changes as kernel rows, checked: ids in range, one length, diffs of +1 or -1."""
-    rows = np.zeros((len(s), 6), np.int32)
+) -> IdRows:
+    """Changes given as columns, checked: ids in range, one length, diffs of +1 or -1."""
     named = {"s": s, "p": p, "o": o} if g is None else {"s": s, "p": p, "o": o, "g": g}
-    for column, (name, ids) in enumerate(named.items(), start=2):
-        values = integers(name, ids, len(s))
+    columns = [integers(name, ids, len(s)) for name, ids in named.items()]
+    for name, ids in zip(named, columns, strict=True):
         least = 0 if name == "g" else 1
-        if len(values) and (values.min() < least or values.max() > terms.top):
+        if len(ids) and (ids.min() < least or ids.max() > terms.top):
             raise GraphtideError(
                 f"the ids of {name} run from {least} to {terms.top}",
                 hint="make ids with graph.terms",
             )
-        rows[:, column] = values
-    rows[:, 1] = 1 if diff is None else integers("diff", diff, len(s))
-    if len(rows) and (np.abs(rows[:, 1]) != 1).any():
+        if terms.generation:
+            terms.check(ids.astype(np.int32, copy=False))
+    diffs = None if diff is None else integers("diff", diff, len(s))
+    if diffs is not None and ((diffs != 1) & (diffs != -1)).any():
         raise GraphtideError("diff is +1 for an insert and -1 for a delete")
-    terms.check(rows[:, VALUES:])
-    return rows
+    return IdRows(columns, diffs)
 
 
 def integers(name: str, values: Ints | Longs, count: int) -> Longs:

@@ -31,6 +31,9 @@ FIRST_INTERNAL: Final = 1 << 29
 LEAST_GROWTH: Final = 8192
 """New terms without which nothing is freed."""
 
+WORTH: Final = 16
+"""Of how many terms one has to be free, for the others to be copied."""
+
 LOOKED_AT: Final = 64
 """Ids that may be looked at for each new term: a tenth of a microsecond."""
 
@@ -75,6 +78,6 @@ class TermReclaimer:
 
     def reclaim(self) -> None:
         """Free terms; only at a safe point, see `Runtime.reclaim`."""
-        cost = self._terms.reclaim()
+        cost = self._terms.reclaim(1 if ALWAYS else len(self._terms) // WORTH + 1)
         left = len(self._terms)
         self.at = 0 if ALWAYS else left + max(LEAST_GROWTH, left, cost // LOOKED_AT)

@@ -407,6 +407,8 @@ class Stats:
     quad_bytes: int
     term_bytes: int
     query_bytes: int
+    bytes_per_quad: float
+    bytes_per_term: float
     replans: int
     replan_seconds: float
 
@@ -510,9 +512,10 @@ def graph_stats(runtime: Runtime, dropped: int) -> Stats:
     runtime.settle()
     plans, counts = runtime.queries.plans, runtime.store.counts()
     counts["dropped"] += dropped
+    quads, terms = len(runtime.store), len(runtime.terms)
     return Stats(
-        quads=len(runtime.store),
-        terms=len(runtime.terms),
+        quads=quads,
+        terms=terms,
         queries=len(runtime.queries),
         searches=len(plans.programs),
         indexes=runtime.store.index_count,
@@ -521,6 +524,8 @@ def graph_stats(runtime: Runtime, dropped: int) -> Stats:
         quad_bytes=runtime.store.nbytes,
         term_bytes=runtime.terms.nbytes,
         query_bytes=plans.network.nbytes + sum(q.answer_bytes for q in runtime.queries),
+        bytes_per_quad=round(runtime.store.nbytes / max(quads, 1), 1),
+        bytes_per_term=round(runtime.terms.nbytes / max(terms, 1), 1),
         replans=runtime.queries.replans,
         replan_seconds=runtime.queries.replan_seconds,
         **counts,

@@ -16,8 +16,8 @@ from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Scheduler, inside_callback
 from graphtide.engine.watch import MAX_COUNTED, Query
-from graphtide.errors import DataError, GraphtideError
-from graphtide.kernel.batch import TX, VALUES, Ints, Longs
+from graphtide.errors import DataError
+from graphtide.kernel.batch import TX, VALUES, Ints, Longs, first_of_each
 from graphtide.kernel.workers import Workers
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch
@@ -383,7 +383,7 @@ class Runtime:
                 rows, bad = ingest.encode(batches, self.terms, self._matched)
                 if bad:
                     raise DataError(f"row {bad[0]}: {bad[1]}")
-                self._apply_whole((rows, batches.time, batches.tx))
+                self._apply_whole(rows, batches.time, batches.tx)
             else:
                 for piece in ingest.pieces(self, batches, time, self._matched, plain=plain):
                     self.apply_piece(piece)
@@ -406,11 +406,12 @@ class Runtime:
         self.schedule.admit()
         rows = ingest.id_rows(self.terms, s, p, o, g, diff)
         if time is None:
-            time = np.full(len(rows), self.clock, np.int64)
+            time = np.broadcast_to(np.int64(self.clock), len(rows))
         if tx is None:
             tx = np.arange(self.last_tx + 1, self.last_tx + 1 + len(rows), dtype=np.int64)
         time, tx = ingest.integers("time", time, len(rows)), ingest.integers("tx", tx, len(rows))
-        self._apply_whole((rows, time, tx))
+        notifies = self.schedule.followers or self.queries.with_callbacks  # and lets them change it
+        self._apply_whole(rows[:] if notifies else rows, time, tx)
 
     def apply_piece(self, piece: ingest.Piece) -> None:
         """Apply whole transactions of ids; those before a rejected one are applied."""
@@ -431,7 +432,7 @@ class Runtime:
         """
         self.flush()
         new = ~self.store.contains(quads)
-        quads, owners = ingest.first_of_each(quads[new], owners[new])
+        quads, owners = first_of_each(quads[new], owners[new])
         txs = np.cumsum(np.diff(owners, prepend=-1) > 0) + self.last_tx
         stamps = np.maximum(times[owners], self.clock)
         for piece in ingest.cut(ingest.signed(quads, 1), stamps, txs):
@@ -449,16 +450,15 @@ class Runtime:
         self.schedule.clock = int(stamps[-1])
         self._run((changes, stamps, range(first, first + many)), derived=True)
 
-    def _apply_whole(self, lines: ingest.Lines) -> None:
-        rows, times, txs = lines
+    def _apply_whole(self, rows: ingest.Changes, times: Longs, txs: Longs) -> None:
         if problem := self._first_problem(rows, times):
             raise problem[1]
         for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
 
-    def _first_problem(self, rows: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
+    def _first_problem(self, rows: ingest.Changes, times: Longs) -> ingest.Problem | None:
         if self.strict:
-            return storage.first_problem(self, rows, times)
+            return storage.first_problem(self, rows[:], times)
         return ingest.first_backwards(self.clock, times)
 
     def _apply_checked(self, piece: ingest.Piece) -> None:

@@ -79,3 +79,31 @@ def longer(rows: Ints) -> Ints:
     grown = np.empty((2 * len(rows), rows.shape[1]), np.int32)
     grown[: len(rows)] = rows
     return grown
+
+
+def first_rows(quads: Ints) -> Longs:
+    """The index at which each distinct quad comes first, in order.
+
+    >>> first_rows(np.array([[1, 2, 3, 0], [4, 2, 3, 0], [1, 2, 3, 0]], np.int32)).tolist()
+    [0, 1]
+    """
+    wide = quads.astype(np.int64)
+    one, two = (wide[:, 0] << 32) | wide[:, 2], (wide[:, 1] << 32) | wide[:, 3]
+    order = np.lexsort((one, two))
+    same = (one[order][1:] == one[order][:-1]) & (two[order][1:] == two[order][:-1])
+    repeated = np.zeros(len(quads), np.bool_)
+    repeated[order[1:][same]] = True
+    return np.flatnonzero(~repeated)
+
+
+def first_of_each(quads: Ints, owners: Longs) -> tuple[Ints, Longs]:
+    """Each quad once, with the first of its owners, in order of owners.
+
+    >>> quads = np.array([[1, 2, 3, 0], [4, 5, 6, 0], [1, 2, 3, 0]], np.int32)
+    >>> first_of_each(quads, np.array([7, 3, 5]))[1].tolist()
+    [3, 5]
+    """
+    order = np.argsort(owners, kind="stable")
+    quads, owners = quads[order], owners[order]
+    first = first_rows(quads)
+    return quads[first], owners[first]

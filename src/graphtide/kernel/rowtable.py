@@ -210,7 +210,12 @@ def find_head(t: Table, index: Int, hash_: Int, key: Ints, at: Int) -> Int:
 @inlined
 def link(t: Table, index: Int, row: Int) -> None:
     """Insert a row at the front of its chain."""
-    hash_ = key_hash(t, index, t.rows, row)
+    link_hashed(t, index, row, key_hash(t, index, t.rows, row))
+
+
+@inlined
+def link_hashed(t: Table, index: Int, row: Int, hash_: Int) -> None:
+    """Insert a row, whose key has this hash, at the front of its chain."""
     head = find_head(t, index, hash_, t.rows, row)
     first = t.heads[head, HEAD]
     if first == 0:
@@ -341,9 +346,38 @@ class RowTable:
         heads = [(line[SIZE], line[USED]) for line in self.arrays.indexes.tolist()]
         enough = [slots_for(used + extra, size) for size, used in heads]
         if enough != [size for size, _ in heads]:
-            self._grow_heads(enough)
+            self.resize_heads(enough)
         room = [entries_in(size) - used for size, (_, used) in zip(enough, heads, strict=True)]
         return min(room, default=UNLIMITED)
+
+    def reserve_inserts(self, extra: int) -> None:
+        """Make room for so many more rows at once, and for keys if there will be as many per row.
+
+        It takes less time than to grow step by step.
+        """
+        live, used = int(self.arrays.meta[LIVE]), self.arrays.indexes[:, USED].tolist()
+        self.reserve_rows(extra)
+        self.reserve_heads([extra * keys // max(live, 1) for keys in used])
+
+    def reserve_heads(self, extra: Sequence[int]) -> None:
+        """Make room for so many more keys in each index, however few there will be."""
+        heads = self.arrays.indexes[:, [SIZE, USED]].tolist()
+        sizes = [
+            slots_for(used + more, size) for (size, used), more in zip(heads, extra, strict=True)
+        ]
+        if sizes != [size for size, _ in heads]:
+            self.resize_heads(sizes)
+
+    def trim_heads(self) -> None:
+        """Give back the room of keys that did not come."""
+        heads = self.arrays.indexes[:, [SIZE, USED]].tolist()
+        enough = [slots_for(used, 0) for _, used in heads]
+        sizes = [
+            least if 9 * least < 8 * size else size
+            for least, (size, _) in zip(enough, heads, strict=True)
+        ]
+        if sizes != [size for size, _ in heads]:
+            self.resize_heads(sizes)
 
     def change_indexes(self, keys: Sequence[Sequence[int]], kept: int) -> None:
         """Replace the indexes: the first `kept` stay as they are, the others are new and empty."""
@@ -382,7 +416,8 @@ class RowTable:
         old = self.arrays.rows
         # Spare rows that are not used yet cost no memory.
         rows = np.zeros((max(need * 5 // 4, len(old) * 3 // 2, 64), old.shape[1]), np.int32)
-        rows[: len(old)] = old
+        high = int(self.arrays.meta[HIGH])
+        rows[:high] = old[:high]
         self.arrays = self.arrays._replace(rows=rows)
 
     def _grow_slots(self, need: int) -> None:
@@ -391,7 +426,7 @@ class RowTable:
         rehash(old, 0, len(old), slots, 0, len(slots))
         self.arrays = self.arrays._replace(slots=slots)
 
-    def _grow_heads(self, sizes: list[int]) -> None:
+    def resize_heads(self, sizes: list[int]) -> None:
         """Give the hash regions of all indexes these sizes, in one new array."""
         t = self.arrays
         offsets = np.cumsum([0, *sizes]).tolist()

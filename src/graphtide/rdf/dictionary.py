@@ -381,10 +381,10 @@ class TermDictionary:
 
     # --- freeing ---
 
-    def reclaim(self) -> int:
+    def reclaim(self, least: int = 1) -> int:
         """Free the terms whose ids are neither pinned nor held; what that cost, in ids looked at.
 
-        To be called between operations only: ids in local variables do not count as held.
+        Fewer than `least` stay. For use between operations: ids in local variables are not held.
         """
         before = len(self)
         cost = self.top
@@ -398,7 +398,7 @@ class TermDictionary:
             # Among what holders give there may be numbers that are ids of no term.
             live &= self._table.kinds[: len(live)] != UNBOUND
         live[0] = False
-        if int(np.count_nonzero(live)) < before:
+        if int(np.count_nonzero(live)) + least <= before:
             # All is made before anything is replaced: an interrupt comes before or after that.
             alive = live.tolist()  # in which Python looks things up faster
             known = {term: i for term, i in self.known.items() if alive[i]}

@@ -117,3 +117,30 @@ def test_a_large_transaction_finds_room_that_deletes_have_left():
         *range(29_001, 30_001),
         *range(100_000, 200_000),
     ]
+
+
+def test_a_load_into_an_empty_store_leaves_what_single_inserts_leave():
+    """With repetitions, with an index that comes later, and until half of it is deleted again."""
+    changes = random_paths(6, 200_000, 20_000)
+    changes[:, 1] = 1
+    apart = changes.copy()
+    apart[:, 0] = np.arange(len(apart))
+    back = SearchProgram(((-1, FROM, -2, 0), (-3, FROM, -2, 0)), outputs=3)
+    loaded, filled = QuadStore(), QuadStore()
+    for store, batch in ((loaded, changes), (filled, apart)):
+        store.install(PATHS)
+        store.apply(batch)
+        store.install(back)
+    assert loaded.counts() == filled.counts()
+    assert loaded.counts()["redundant"] > 0
+    assert loaded.undo(changes).tolist()[::-1] == [
+        [0, -1, *quad] for quad in dict.fromkeys(map(tuple, changes[:, 2:].tolist()))
+    ]
+    assert loaded.quads().tolist() == filled.quads().tolist()
+    deleted = apart[::2].copy()
+    deleted[:, 1] = -1
+    assert nets(loaded.apply(deleted), net) == nets(filled.apply(deleted), net)
+    assert net(loaded.evaluate(1)) == net(filled.evaluate(1))
+    into = next(o for _, p, o, _ in loaded.quads().tolist() if p == FROM)
+    chains = [store.chain((-1, FROM, into, 0)).tolist() for store in (loaded, filled)]
+    assert chains[0] == chains[1] != []

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 if JIT:
     from graphtide.prefetch import prefetch
 
-NOTHING, LINKS, PARTNERS = 0, 1, 2
-"""How far ahead: the first entries that are read, the rows before in the chains, or all."""
+NOTHING, LINKS, PARTNERS, ONLY_PARTNERS = 0, 1, 2, 3
+"""How far ahead: the first entries that are read, the rows before in the chains, or all; or for
+quads that are in their chains already, all but that."""
 
 
 @inlined
@@ -180,13 +181,18 @@ def prefetch_block(
     t: Table, p: SearchArrays, quads: Ints, first: Int, begin: Int, end: Int, depth: Int
 ) -> None:
     """Fetch what the quads `begin` to `end` will read; their values begin at column `first`."""
-    for at in range(begin, end):
-        announce_quad(t, p, quads, at, first, (at - begin) * col.AHEAD_CELLS)
-    if depth == NOTHING:
-        return
-    for at in range(begin, end):
-        resolve_quad(t, p, (at - begin) * col.AHEAD_CELLS)
-    level, more = 0, depth == PARTNERS
+    if depth == ONLY_PARTNERS:
+        for at in range(begin, end):
+            line = find_dispatch(p.dispatch, quads[at, first + 1])
+            p.ahead[(at - begin) * col.AHEAD_CELLS + 1, col.AHEAD_HASH] = line
+    else:
+        for at in range(begin, end):
+            announce_quad(t, p, quads, at, first, (at - begin) * col.AHEAD_CELLS)
+        if depth == NOTHING:
+            return
+        for at in range(begin, end):
+            resolve_quad(t, p, (at - begin) * col.AHEAD_CELLS)
+    level, more = 0, depth >= PARTNERS
     while more:
         more = False
         for at in range(begin, end):

@@ -17,7 +17,7 @@ from graphtide.kernel.rowtable import (
     link,
 )
 from graphtide.kernel.search import arrays as col
-from graphtide.kernel.search.ahead import LINKS, PARTNERS, find_dispatch, prefetch_block
+from graphtide.kernel.search.ahead import ONLY_PARTNERS, find_dispatch, prefetch_block
 from graphtide.kernel.search.next_match import next_match
 from graphtide.kernel.search.react import begin as begin_search
 from graphtide.kernel.search.react import emit, passes
@@ -48,7 +48,7 @@ def evaluate_rows(
         if row >= fetched and counts[col.RESUME] == 0:
             fetched = min(row + col.BLOCK, end)
             if t.meta[LIVE] > col.LARGE:
-                prefetch_block(t, p, t.rows, 0, row, fetched, PARTNERS)
+                prefetch_block(t, p, t.rows, 0, row, fetched, ONLY_PARTNERS)
         if t.rows[row, 4] == 0:
             continue
         line = find_dispatch(p.dispatch, t.rows[row, 1])
@@ -81,20 +81,6 @@ def count_quads(t: Table, dispatch: Ints, sizes: Longs) -> None:
     for row in range(t.meta[HIGH]):
         if t.rows[row, 4] != 0:
             sizes[find_dispatch(dispatch, t.rows[row, 1])] += 1
-
-
-@compiled
-def relink(t: Table, p: SearchArrays, before: Ints, begin: Int, end: Int) -> None:
-    """Add quads to the chains that their predicates need now but did not need before."""
-    for first in range(begin, end, col.BLOCK):
-        last = min(first + col.BLOCK, end)
-        if t.meta[LIVE] > col.LARGE:
-            prefetch_block(t, p, t.rows, 0, first, last, LINKS)
-        for row in range(first, last):
-            if t.rows[row, 4] != 0:
-                predicate = t.rows[row, 1]
-                wanted = p.dispatch[find_dispatch(p.dispatch, predicate), col.LINKS]
-                link_all(t, wanted & ~before[find_dispatch(before, predicate), col.LINKS], row)
 
 
 @compiled

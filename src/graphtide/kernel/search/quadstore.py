@@ -8,6 +8,7 @@ quads themselves is stored.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -28,13 +29,13 @@ from graphtide.kernel.rowtable import (
 from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.ahead import LINKS, NOTHING, PARTNERS, find_dispatch, prefetch_block
 from graphtide.kernel.search.arrays import SearchArrays
+from graphtide.kernel.search.bulk import difference, link_table, load_table
 from graphtide.kernel.search.evaluate import (
     chain_rows,
     count_quads,
     evaluate_rows,
     find_rows,
     link_all,
-    relink,
 )
 from graphtide.kernel.search.program import (
     NO_PROGRAMS,
@@ -61,16 +62,12 @@ CHUNK = 8192
 EVALUATED_AT_ONCE = 1 << 14
 """Quads from which a program is evaluated before the time is checked."""
 
-LINKED_AT_ONCE = 1 << 12
-"""Quads that are added to new indexes per call: room is reserved for as many keys, used or not."""
-
 BULK, BULK_SHARE = 1 << 11, 4
 """Changes of a transaction that may be applied without reacting to each, and how many times as
 many as the stored quads they have to be."""
 
 MAX_RETAINED = 1 << 16
 """Rows of output space that are retained from one call to the next."""
-
 
 SPARE = 64
 """Changes for which room is made at least, so that few single ones have to look for it."""
@@ -212,7 +209,7 @@ class QuadStore:
         self._viewed: tuple[Table | None, SearchArrays | None] = None, None  # what the block has
         self._counts = np.zeros(col.COUNTS, np.int64)
         self._call = 0
-        self._last: Ints = np.empty((0, 6), np.int32)
+        self._last: Ints | ref[Ints] = np.empty((0, 6), np.int32)  # large ones are not kept
         self._effects: Ints = np.empty(BULK, np.int32)
         self._out: Ints = np.empty((256, 3), np.int32)
         # The output, and by place a program and the first row of the output as a batch of its own.
@@ -289,13 +286,17 @@ class QuadStore:
         to undo them.
         """
         self._call += 1
-        self._last = changes
         many = len(changes)
+        self._last = changes if many <= BULK else ref(changes)
         if many > BULK:
             if len(self._effects) < many:
                 self._effects = np.empty(2 * many, np.int32)
             if self._is_bulk(changes):
                 return self._apply_bulk(changes)
+            if self._store_all and changes[:, DIFF].min() > 0:
+                self._settle()
+                self._room = UNKNOWN  # its arrays may be others now
+                self._table.reserve_inserts(many)
             n = 0
             for first in range(0, many, CHUNK):
                 n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
@@ -333,8 +334,14 @@ class QuadStore:
         before = self._split(self._evaluate(programs, tx, left)) if len(self) else {}
         self._table.reserve_rows(many)
         self._room = UNKNOWN  # its arrays may be others now
-        for first in range(0, many, CHUNK):
-            self._apply_chunk(changes, first, min(first + CHUNK, many), 0, reacts=False)
+        if not self._table.arrays.meta[HIGH] and self._store_all and changes[:, DIFF].min() > 0:
+            load_table(
+                self._table, self._plan.dispatch, NO_PROGRAMS.plan.dispatch,
+                changes, self._effects, self._counts, self._call,
+            )  # fmt: skip
+        else:
+            for first in range(0, many, CHUNK):
+                self._apply_chunk(changes, first, min(first + CHUNK, many), 0, reacts=False)
         if not self._order:
             return {}
         after = self._split(self._evaluate(programs, tx, left))
@@ -379,7 +386,8 @@ class QuadStore:
 
     def effective(self, changes: Ints) -> Ints | None:
         """Those of some changes that had an effect; None unless they were applied last."""
-        if self._last is not changes or self._counts[col.CALL] != self._call:
+        last = self._last() if isinstance(self._last, ref) else self._last
+        if last is not changes or self._counts[col.CALL] != self._call:
             return None
         many = int(self._counts[col.APPLIED])
         return changes[:many][self._effects[:many] != 0].copy()
@@ -529,21 +537,4 @@ class QuadStore:
             before = NO_PROGRAMS
         if len(before.keys) < max(len(self._compiled.keys), len(self._table.arrays.indexes)):
             self._table.change_indexes(self._compiled.keys, kept=len(before.keys))
-        high = int(self._table.arrays.meta[HIGH])
-        for first in range(0, high, LINKED_AT_ONCE):
-            end = min(first + LINKED_AT_ONCE, high)
-            self._table.reserve_keys(end - first)
-            relink(self._table.arrays, self._plan, before.plan.dispatch, first, end)
-
-
-def difference(after: Ints, before: Ints) -> Ints:
-    """The rows that came, and with a negative diff those that went; the rows of each are distinct.
-
-    >>> one, two = [0, 1, 7], [0, 1, 8]
-    >>> difference(np.array([two], np.int32), np.array([one, two], np.int32)).tolist()
-    [[0, -1, 7]]
-    """
-    rows = np.concatenate([before, after])
-    _, place, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
-    rows[: len(before), DIFF] = -1
-    return rows[counts[place.reshape(-1)] == 1]
+        link_table(self._table, self._plan.dispatch, before.plan.dispatch)

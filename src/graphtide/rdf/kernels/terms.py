@@ -504,12 +504,11 @@ class KernelTermTable:
         self._slots = slots
 
     def __deepcopy__(self, _memo: object) -> KernelTermTable:
-        """A copy of what is used of the table."""
+        """A copy to be swept, which replaces texts and slots: these are not copied."""
         other = copy(self)
         other._state, other._free = self._state.copy(), self._free.copy()  # noqa: SLF001
-        other._slots, other._recent = self._slots.copy(), self._recent.copy()  # noqa: SLF001
         other._text, other._codes = self._text.copy(), self._codes.copy()  # noqa: SLF001
-        other._blob = tables.resized(self._blob, max(4096, int(self._state[USED])))  # noqa: SLF001
+        other._recent = self._recent.copy()  # noqa: SLF001
         other._resize(self.top + 64)  # noqa: SLF001
         return other
 

@@ -1,0 +1,1 @@
+"""Memory: bytes of a quad and of a term."""
