@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from graphtide.code_cache import code_folder, directory_for_workers
 from graphtide.errors import GraphtideError
+from graphtide.spark.home import home_without_zip
 from graphtide.spark.local_files import CLASS_PATHS, local_file_settings
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def make_session(
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in all_settings(master, partitions, settings or {}, brief=brief).items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with home_without_zip() if master.startswith("local") else nullcontext():
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
