@@ -50,7 +50,8 @@ def linked_home() -> Path | None:
     if folder is None or os.environ.get("PYSPARK_PYTHON", sys.executable) != sys.executable:
         return None
     own = Path(find_spark_home._find_spark_home()).absolute()  # noqa: SLF001 - no public name
-    home = folder / hashlib.sha256(str(own).encode()).hexdigest()[:12]
+    # Beside the code of modules, which is removed when their sources change: Java may still run.
+    home = folder.with_name(f"spark-home-{hashlib.sha256(str(own).encode()).hexdigest()[:12]}")
     try:
         home.mkdir(exist_ok=True)
         for name in LINKED:

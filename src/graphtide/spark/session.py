@@ -57,6 +57,12 @@ JAVA: Final = "-XX:+UseSerialGC"
 BRIEF_JAVA: Final = f"{JAVA} -XX:TieredStopAtLevel=1"
 """Without the compiler that optimises: sooner done, but twice the work in bulk."""
 
+BRIEF_SETTINGS: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Without Java code for each plan, which takes longer to compile than it saves in a brief run."""
+
 LOCAL_SETTINGS: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """More settings where driver and executors share this machine."""
 
@@ -131,7 +137,13 @@ def local_settings(*, brief: bool) -> dict[str, str]:
     java, archive = BRIEF_JAVA if brief else JAVA, class_archive()
     stored = f" -XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:cds*=off"
     driver = java + (stored if archive is not None and archive.exists() else "")
-    return {**LOCAL_SETTINGS, **local_file_settings(), DRIVER_JAVA: driver, EXECUTOR_JAVA: java}
+    return {
+        **LOCAL_SETTINGS,
+        **(BRIEF_SETTINGS if brief else {}),
+        **local_file_settings(),
+        DRIVER_JAVA: driver,
+        EXECUTOR_JAVA: java,
+    }
 
 
 def all_settings(
