@@ -51,7 +51,7 @@ def test_without_room_spark_uses_its_own_home(monkeypatch):
 
 def test_workers_import_the_installed_package(spark):
     def place(batches):
-        import pyspark  # noqa: PLC0415 - as the worker finds it
+        import pyspark
 
         for _ in batches:
             yield pa.record_batch({"place": [pyspark.__file__]})
