@@ -26,9 +26,11 @@ def test_it_has_what_spark_needs_and_not_the_zip(own_home):
     assert home.linked_home() == linked
 
 
-def test_the_variable_is_set_only_while_java_starts(own_home, monkeypatch):
+@pytest.mark.usefixtures("own_home")
+def test_the_variable_is_set_only_while_java_starts(monkeypatch):
+    linked = home.linked_home()
     with home.home_without_zip():
-        assert os.environ[home.VARIABLE] == str(home.linked_home())
+        assert os.environ[home.VARIABLE] == str(linked)
     assert home.VARIABLE not in os.environ
     monkeypatch.setenv(home.VARIABLE, "/opt/spark")
     with home.home_without_zip():
