@@ -59,7 +59,7 @@ def test_a_machine_without_room(tmp_path, monkeypatch):
         warm_up.main()
 
     @contextmanager
-    def opened(*_):
+    def opened(*_, **__):
         yield SimpleNamespace(sparkContext=SimpleNamespace(_gateway=None))
 
     monkeypatch.setattr(warm_up, "open_session", opened)

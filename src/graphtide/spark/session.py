@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from graphtide.code_cache import code_folder, directory_for_workers
 from graphtide.errors import GraphtideError
+from graphtide.spark.home import home_without_zip
 from graphtide.spark.local_files import CLASS_PATHS, local_file_settings
 
 if TYPE_CHECKING:
@@ -55,6 +56,12 @@ JAVA: Final = "-XX:+UseSerialGC"
 
 BRIEF_JAVA: Final = f"{JAVA} -XX:TieredStopAtLevel=1"
 """Without the compiler that optimises: sooner done, but twice the work in bulk."""
+
+BRIEF_SETTINGS: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Without Java code for each plan, which takes longer to compile than it saves in a brief run."""
 
 LOCAL_SETTINGS: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """More settings where driver and executors share this machine."""
@@ -100,7 +107,8 @@ def make_session(
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in all_settings(master, partitions, settings or {}, brief=brief).items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with home_without_zip() if master.startswith("local") else nullcontext():
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -129,7 +137,13 @@ def local_settings(*, brief: bool) -> dict[str, str]:
     java, archive = BRIEF_JAVA if brief else JAVA, class_archive()
     stored = f" -XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:cds*=off"
     driver = java + (stored if archive is not None and archive.exists() else "")
-    return {**LOCAL_SETTINGS, **local_file_settings(), DRIVER_JAVA: driver, EXECUTOR_JAVA: java}
+    return {
+        **LOCAL_SETTINGS,
+        **(BRIEF_SETTINGS if brief else {}),
+        **local_file_settings(),
+        DRIVER_JAVA: driver,
+        EXECUTOR_JAVA: java,
+    }
 
 
 def all_settings(

@@ -37,7 +37,8 @@ def warm_up(archive: Path) -> None:
         places = (Location.of(home / name) for name in ("changes.rdfp", "out", "checkpoint"))
         changes, out, checkpoint = places
         options = RunOptions(changes, out, checkpoint, 2, once=True)
-        with open_session("local[2,4]", 2, home / "spark.log", {DRIVER_JAVA: java}) as spark:
+        java_of = {DRIVER_JAVA: java}
+        with open_session("local[2,4]", 2, home / "spark.log", java_of, brief=True) as spark:
             gateway = spark.sparkContext._gateway  # noqa: SLF001 - PySpark shows Java nowhere else
             for _ in start(spark, Program.parse(PROGRAM), options).statuses():
                 pass

@@ -131,7 +131,9 @@ def stage_named(job: JobSpec, name: StageName) -> StageSpec:
 def from_frames(frames: Iterator[pd.DataFrame]) -> list[StageRow]:
     """StageSpec rows from pandas, which Spark's operators speak."""
     return [
-        _stage_row(*row) for frame in frames for row in frame[ROWS.names].itertuples(index=False)
+        _stage_row(*row)
+        for frame in frames
+        for row in zip(*(frame[name].tolist() for name in ROWS.names), strict=True)
     ]
 
 

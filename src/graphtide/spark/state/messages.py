@@ -193,8 +193,8 @@ class StageOutput:
 
 # --- chunks ---
 
-SMALL: Final = 500
-"""Tables of fewer rows are not compressed."""
+SMALL: Final = 20
+"""Tables of fewer rows are not compressed: it would hardly make them smaller."""
 
 
 def to_chunk(table: pa.Table) -> bytes:
