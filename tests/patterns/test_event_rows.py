@@ -170,3 +170,12 @@ def test_the_kernel_takes_events_of_several_types(pattern, stream):
     running = make_detector(compile_pattern(pattern, NUMBERS, lambda _: 1))
     assume(isinstance(running, KernelDetector))
     assert detected(running, stream) == expected(pattern, stream)
+
+
+def test_times_of_arrow_need_no_loops_of_their_own():
+    """Loops are compiled for each kind of array that they get, read-only ones too."""
+    when = np.array([3, 4])
+    when.flags.writeable = False
+    arranger = RowArranger(automaton(then("a", "b")))
+    rows = arranger.rows(np.array([0, 1]), np.zeros((2, 0)), when, 0)
+    assert rows.times.flags.writeable and rows.times.tolist() == [3, 4]

@@ -83,6 +83,8 @@ class RowArranger:
         known: Ints = self._known[types]
         rows: Ints = np.ascontiguousarray(values, np.int32)
         when: Longs = np.asarray(times, np.int64)
+        if not when.flags.writeable:  # as Arrow's are, for which loops would be compiled once more
+            when = when.copy()
         alone = isinstance(numbers, int)
         if isinstance(numbers, int):
             numbers = np.arange(numbers, numbers + len(known))
