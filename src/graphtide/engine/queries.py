@@ -59,7 +59,7 @@ LOOK_SHARE = 20
 """Looking at plans takes at most one in so many parts of the time: measuring a large graph and
 planning a large query take longer than many changes."""
 
-SAMPLED, MAX_SAMPLED = 64, 4096
+SAMPLED, MAX_SAMPLED = 64, 512
 """Changes after which some are counted by predicate, and about how many of them at once."""
 
 UNOBSERVED = 16
