@@ -10,13 +10,13 @@ from graphtide.bench.gesture import (
     BENCHMARK,
     MODES,
     PAPER,
+    Chain,
     GestureResult,
     GestureTask,
     make_tasks,
     measure,
     report,
 )
-from graphtide.bench.gesture_chain import Chain
 from graphtide.bench.harness import Benchmark
 from graphtide.bench.sequence import pattern_detector
 from graphtide.cli.main import main

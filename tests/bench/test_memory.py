@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphtide.bench.memory.benchmark import LOADS, MemoryTask, make_tasks, measure, report
+from graphtide.bench.memory import LOADS, MemoryTask, make_tasks, measure, report
 
 
 @pytest.mark.parametrize("task", make_tasks(4000, 0), ids=lambda task: task.load)

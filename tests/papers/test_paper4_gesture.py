@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphtide import LiveGraph
-from graphtide.bench.gesture_chain import ProgramChain
+from graphtide.bench.gesture import ProgramChain
 from graphtide.datasets.gesture import GestureEncoder
 from graphtide.datasets.gesture_scene import ANGLES, GestureScene, MovingAverage, arm_angles
 from graphtide.datasets.queries import BODY, program_text

@@ -159,8 +159,14 @@ def route_sensor(
 
 
 def memory(*, edges: int = 1_300_000, as_json: AsJson = False, seed: SeedOption = 0) -> None:
-    """Measure memory."""
-    from graphtide.bench.memory.benchmark import BENCHMARK, make_tasks
+    """Measure memory.
+
+    Parameters
+    ----------
+    edges
+        About how many edges to load.
+    """
+    from graphtide.bench.memory import BENCHMARK, make_tasks
     from graphtide.bench.route_sensor import MIN_EDGES
 
     opt.check_minimum(edges, "--edges", MIN_EDGES)

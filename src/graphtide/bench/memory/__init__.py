@@ -1,1 +1,0 @@
-"""Memory: bytes of a quad and of a term."""
