@@ -379,14 +379,14 @@ def cheapest_seeds(plan: SearchArrays, programs: Sequence[int], sizes: Longs) ->
 
     It is the pattern that fewest quads can match; `sizes` has the quads of each dispatch line.
     """
-    lines = {key - 1: line for line, key in enumerate(plan.dispatch[:-1, KEY].tolist()) if key}
+    keys = plan.dispatch[:-1, KEY]
     chosen = np.zeros(len(plan.seeds), np.bool_)
     for program in programs:
         first, many = plan.programs[program, :2].tolist()
 
         def cost(pattern: int, first: int = first) -> float:
             s, p, o, _ = plan.patterns[first + pattern, :4].tolist()
-            quads = sizes[lines.get(p, -1)] if p >= 0 else sizes.sum()
+            quads = sizes.sum() if p < 0 else sizes[[*np.flatnonzero(keys == p + 1), -1][0]]
             return float(quads) / CONSTANT ** ((s >= 0) + (o >= 0))
 
         at = plan.seeds[:, SEED_CHECK] < 0, plan.seeds[:, SEED_PROGRAM] == program
