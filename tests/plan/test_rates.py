@@ -4,7 +4,7 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
-from graphtide.engine.queries import FIRST_REPLAN, ChangeRates
+from graphtide.engine.evaluate import FIRST_REPLAN, ChangeRates
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.cost import plan_cost

@@ -141,14 +141,14 @@ class DeltaSource:
     def take(self) -> list[SessionOutput]:
         """The delta rows since the last call."""
         found: list[tuple[int, SessionOutput]] = []
-        for query, tally in self._queries.values():
-            for net, stamps in self._drain(query):
-                delta = Delta(net, stamps, query.variables, self._graph.terms)
-                self._graph.terms.holders.add(delta)
-                indexes = (net[:, TX] + stamps.first).tolist()
-                for index, row in zip(indexes, delta, strict=True):
-                    tally.add(row.diff)
-                    found.append((index, RowOutput(query.name, row)))
+        with self._graph.lock:  # ids are valid until the graph is used again
+            for query, tally in self._queries.values():
+                for net, stamps in self._drain(query):
+                    delta = Delta(net, stamps, query.variables, self._graph.terms)
+                    indexes = (net[:, TX] + stamps.first).tolist()
+                    for index, row in zip(indexes, delta, strict=True):
+                        tally.add(row.diff)
+                        found.append((index, RowOutput(query.name, row)))
         if len(self._queries) > 1:
             found.sort(key=lambda each: each[0])
         return [row for _, row in found]

@@ -6,6 +6,7 @@ non-deterministic functions: NOW, RAND, UUID, STRUUID, BNODE.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ from graphtide.plan.estimate import RDF_TYPE, PredicateStats, Statistics
 from graphtide.plan.samples import StoredSample
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterator
+    from collections.abc import Collection, Hashable, Iterable, Iterator
 
     from graphtide.algebra.nodes import Slice
     from graphtide.algebra.variables import Schema
@@ -283,3 +284,44 @@ def _hubs(rows: Ints) -> dict[int, dict[Hashable, int]]:
     for predicate, value, degree in rows[rank < MAX_HUBS].tolist():
         found.setdefault(predicate, {})[value] = degree
     return found
+
+
+FIRST_REPLAN = 10_000
+"""Changes after which plans are looked at, or as many as there are quads: over all changes, that
+costs a constant per change."""
+
+MAX_SAMPLED = 512
+"""About how many changes are counted by predicate at once."""
+
+
+class ChangeRates:
+    """How many changes of each predicate were observed, about; what was long ago counts less."""
+
+    def __init__(self) -> None:
+        self._changes: dict[int, float] = {}
+        self.counted = 0
+
+    def sample(self, changes: Ints, counted: int) -> None:
+        """Count the last changes by predicate, for all since the last sample."""
+        if len(changes) == 1:  # which one call in many has to wait for
+            predicate = changes.item(0, VALUES + PREDICATE)
+            known = self._changes.get(predicate, 0.0)
+            self._changes[predicate] = known + counted - self.counted
+            self.counted = counted
+            return
+        rows = changes[:: 1 + len(changes) // MAX_SAMPLED]
+        each = (counted - self.counted) / max(len(rows), 1)
+        for predicate, n in Counter(rows[:, VALUES + PREDICATE].tolist()).items():
+            self._changes[predicate] = self._changes.get(predicate, 0.0) + n * each
+        self.counted = counted
+
+    def fade(self) -> None:
+        """Let what was observed so far count half."""
+        self._changes = {p: n / 2 for p, n in self._changes.items()}
+
+    def of(self, predicates: Iterable[Term], terms: TermDictionary) -> dict[Term, float]:
+        """The changes of some predicates; empty if all together are few."""
+        if sum(self._changes.values()) < FIRST_REPLAN / 2:
+            return {}
+        # By term: the id of one that was freed may mean another.
+        return {p: self._changes.get(terms.lookup(p), 0.0) for p in predicates}

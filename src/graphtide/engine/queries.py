@@ -5,7 +5,6 @@ Queries share quads, indexes and equal plan nodes; the registry knows which quer
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from logging import getLogger
 from time import perf_counter
@@ -19,10 +18,9 @@ from graphtide.engine.dataflow.due_rows import Now
 from graphtide.engine.dataflow.network import SMALL, Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.operators import KeepColumns
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
-from graphtide.engine.evaluate import PREDICATE, evaluate_once, in_order, measure
+from graphtide.engine.evaluate import FIRST_REPLAN, ChangeRates, evaluate_once, in_order, measure
 from graphtide.engine.services import load_services
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import VALUES
 from graphtide.limits import Allowance
 from graphtide.plan.choose import choose_plan, depends_on_data
 from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
@@ -30,7 +28,7 @@ from graphtide.plan.explain import NodeFacts
 from graphtide.plan.physical import QueryPlan, Search, predicates, searches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from graphtide.engine.dataflow.network import Node
     from graphtide.engine.results import Delta, TransactionTimes
@@ -51,52 +49,15 @@ STALE, FRESH = 5, 100
 queries a fifth, so that over all changes measuring costs a constant per change; for queries that
 stay a hundredth: they read all quads anyway when they start."""
 
-FIRST_REPLAN = 10_000
-"""Changes after which plans are looked at, or as many as there are quads: over all changes, that
-costs a constant per change."""
-
 LOOK_SHARE = 20
 """Looking at plans takes at most one in so many parts of the time: measuring a large graph and
 planning a large query take longer than many changes."""
 
-SAMPLED, MAX_SAMPLED = 64, 512
-"""Changes after which some are counted by predicate, and about how many of them at once."""
+SAMPLED = 64
+"""Changes after which some are counted by predicate."""
 
 UNOBSERVED = 16
 """Changes with an effect on answers that may pass before somebody looks whether it is time to."""
-
-
-class ChangeRates:
-    """How many changes of each predicate were observed, about; what was long ago counts less."""
-
-    def __init__(self) -> None:
-        self._changes: dict[int, float] = {}
-        self.counted = 0
-
-    def sample(self, changes: Ints, counted: int) -> None:
-        """Count the last changes by predicate, for all since the last sample."""
-        if len(changes) == 1:  # which one call in many has to wait for
-            predicate = changes.item(0, VALUES + PREDICATE)
-            known = self._changes.get(predicate, 0.0)
-            self._changes[predicate] = known + counted - self.counted
-            self.counted = counted
-            return
-        rows = changes[:: 1 + len(changes) // MAX_SAMPLED]
-        each = (counted - self.counted) / max(len(rows), 1)
-        for predicate, n in Counter(rows[:, VALUES + PREDICATE].tolist()).items():
-            self._changes[predicate] = self._changes.get(predicate, 0.0) + n * each
-        self.counted = counted
-
-    def fade(self) -> None:
-        """Let what was observed so far count half."""
-        self._changes = {p: n / 2 for p, n in self._changes.items()}
-
-    def of(self, predicates: Iterable[Term], terms: TermDictionary) -> dict[Term, float]:
-        """The changes of some predicates; empty if all together are few."""
-        if sum(self._changes.values()) < FIRST_REPLAN / 2:
-            return {}
-        # By term: the id of one that was freed may mean another.
-        return {p: self._changes.get(terms.lookup(p), 0.0) for p in predicates}
 
 
 class RunningPlans:
@@ -139,7 +100,7 @@ class RunningPlans:
         """Stop a plan and free what only it needed."""
         for node in node_ids:
             if isinstance(node, Search):
-                self.programs.release(self.programs.number(to_program(node, self.terms)))
+                self.programs.release(self.number_of(node))
         self.network.detach(node_ids)
         self._leaves = {
             n: node_id for n, node_id in self._leaves.items() if node_id in self.network
@@ -191,8 +152,12 @@ class RunningPlans:
         counted = actual_rows(plan.root, self._rows_of, self.terms, self.now) if known else None
         return NodeFacts(self.network.sizes(node_ids), expected, counted, answer, statistics)
 
+    def number_of(self, node: Search) -> int:
+        """The number of the program of a search that is installed."""
+        return self.programs.number(to_program(node, self.terms))
+
     def _rows_of(self, node: Search) -> Ints:
-        return self._store.evaluate(self.programs.number(to_program(node, self.terms)))
+        return self._store.evaluate(self.number_of(node))
 
     def statistics(
         self, *, fresh: bool = False, exact: bool = False, of: Collection[Term | Var] = ()
@@ -537,6 +502,10 @@ class QueryRegistry:
         self._direct = {}
         query.node_ids, rows = self.plans.attach(query.plan)
         self._readers.setdefault(query.node_ids[query.plan.root], []).append(query)
+        leaves = searches(query.plan.root)
+        if len(leaves) == 1:  # no change has to wait for it
+            number = self.plans.number_of(leaves[0])
+            self._direct[number] = self._find_direct(number)
         return rows
 
     def _detach(self, query: Query) -> None:
