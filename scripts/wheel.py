@@ -59,7 +59,12 @@ def run(arguments: list[str], settings: dict[str, str], stdout: int | None = Non
 def baseline() -> dict[str, str]:
     """The settings of Numba for the processor that wheels of this platform are made for."""
     machine = platform.machine().lower()
-    processor, features = BASELINES[{"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)]
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+    if machine not in BASELINES:
+        sys.exit(
+            f"no processor is chosen for wheels of {machine}: add one to BASELINES, or --stored"
+        )
+    processor, features = BASELINES[machine]
     return {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features}
 
 
