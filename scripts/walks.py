@@ -72,7 +72,7 @@ def insert_to_delta() -> Walk:
     """`graph.insert`, then `query.delta()`."""
     graph = gt.LiveGraph()
     query = graph.watch(ROUTE)
-    for n in range(2):
+    for n in range(3):
         graph.insert(EX("route"), EX("follows"), EX(f"switch{n}"))
         assert not query.delta()
         with traced() as walk:
@@ -85,7 +85,7 @@ def rule_that_inserts() -> Walk:
     """An event is published, a rule fires and inserts a quad, somebody looks."""
     graph = gt.LiveGraph()
     program = graph.run(gt.Program.parse(RULE))
-    for n in range(2):
+    for n in range(3):
         with traced() as walk:
             graph.publish([(EX(f"x{n}"), EX("seen"), n)], time=n)
             assert len(graph) == n + 1

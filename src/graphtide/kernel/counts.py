@@ -22,12 +22,12 @@ from graphtide.kernel.rowtable import (
     remove_row,
     row_hash,
 )
-from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, make_block, not_copied
+from graphtide.views import UNKNOWN, ints1, ints2, longs1, make_block, not_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.kernel.views import Block
+    from graphtide.views import Block
 
 COUNT_BEFORE, DELTA_VALUES = 2, 3
 """Columns of the output after transaction and diff: the count before, then the values."""

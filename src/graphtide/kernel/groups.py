@@ -35,12 +35,12 @@ from graphtide.kernel.rowtable import (
     remove_row,
     row_hash,
 )
-from graphtide.kernel.views import floats1, ints1, ints2, longs1, longs2, make_block, not_copied
+from graphtide.views import floats1, ints1, ints2, longs1, longs2, make_block, not_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.kernel.views import Block
+    from graphtide.views import Block
 
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 

@@ -467,7 +467,7 @@ def _new_table() -> term_tables.TermTable:
 
 def _mark(ids: NDArray[np.integer], live: NDArray[np.bool_]) -> None:
     if JIT:
-        from graphtide.rdf.kernels.terms import mark_ids  # noqa: PLC0415 - needs Numba
+        from graphtide.rdf.kernels.packing import mark_ids  # noqa: PLC0415 - needs Numba
 
         mark_ids(np.ascontiguousarray(ids, np.int32).reshape(-1), live)
     else:

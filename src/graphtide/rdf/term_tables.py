@@ -70,8 +70,8 @@ class TermTable(Protocol):
     def add_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
 
-    def number_classes(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return for each id 2 for an `xsd:integer` that its number equals, 1 for no number."""
+    def classify(self, rows: NDArray[np.int32], at: int, classes: NDArray[np.int32]) -> None:
+        """Note for each id in a column of some rows whether it is a number (`kernels.numerals`)."""
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
@@ -189,9 +189,10 @@ class PlainTermTable:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
         return np.array([self.add(number_text(*pair)) for pair in pairs.tolist()], np.int32)
 
-    def number_classes(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return for each id 2 for an `xsd:integer` that its number equals, 1 for no number."""
-        return np.array([self._number_class(term) for term in ids.tolist()], np.int32)
+    def classify(self, rows: NDArray[np.int32], at: int, classes: NDArray[np.int32]) -> None:
+        """Note for each id in a column of some rows whether it is a number (`kernels.numerals`)."""
+        for term in rows[:, at].tolist():
+            classes[term] |= self._number_class(term)
 
     def _number_class(self, term: int) -> int:
         whole = self._texts[term].endswith(f'"^^<{XSD}integer>')

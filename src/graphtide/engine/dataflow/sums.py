@@ -119,13 +119,11 @@ class LearnedIds:
 
     def learn(self, batch: Ints, summed: list[int]) -> bool:
         """Let `classes` have the ids of a batch; False if some are in no order."""
-        columns = [*summed, *self.ordered]
-        most = int(batch[:, columns].max(initial=0))
+        most = self._terms.top
         if most >= len(self.classes):
             self.classes = resized(self.classes, 2 * most)
         for at in summed:
-            ids = batch[:, at]
-            self.classes[ids] |= self._terms.table().number_classes(ids)
+            self._terms.table().classify(batch, at, self.classes)
         return all(self._learn_order(column, batch[:, at]) for at, column in self.ordered.items())
 
     def _learn_order(self, column: OrderedColumn, ids: Ints) -> bool:

@@ -46,14 +46,14 @@ from graphtide.kernel.search.program import (
     restricted,
 )
 from graphtide.kernel.search.react import react
-from graphtide.kernel.views import UNKNOWN, ints1, ints2, longs1, longs2, make_block, not_copied
 from graphtide.limits import Allowance, Limits, allowance
+from graphtide.views import UNKNOWN, ints1, ints2, longs1, longs2, make_block, not_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from graphtide.kernel.batch import Int
-    from graphtide.kernel.views import Block
+    from graphtide.views import Block
 
 
 CHUNK = 8192

@@ -12,9 +12,12 @@ import numpy as np
 from graphtide.jit import compiled
 from graphtide.rdf import kinds
 from graphtide.rdf.kinds import XSD
+from graphtide.views import bytes1, floats1, longs2, tiny1
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from graphtide.views import Block
 
     Bytes = NDArray[np.uint8]
 
@@ -84,24 +87,26 @@ def write_number(total: int, count: int, text: Bytes) -> tuple[int, bool]:
 
 @compiled
 def classify_numbers(
-    ids: NDArray[np.int32],
-    kinds_: NDArray[np.int8],
-    numbers: NDArray[np.float64],
-    blob: Bytes,
-    spans: NDArray[np.int64],
-    out: NDArray[np.int32],
+    rows: NDArray[np.int32], at: int, block: Block, classes: NDArray[np.int32]
 ) -> None:
-    """For each id, whether it is a small `xsd:integer`, no number, or something else."""
-    for row in range(ids.size):
-        kind = kinds_[ids[row]]
-        out[row] = NO_NUMBER
+    """Note for each id in a column: is it a small `xsd:integer`, no number, or something else.
+
+    The block is that of `KernelTermTable`.
+    """
+    blob, spans = bytes1(block, 1), longs2(block, 2)
+    kinds_, numbers = tiny1(block, 5), floats1(block, 6)
+    for row in range(rows.shape[0]):
+        id_ = rows[row, at]
+        kind = kinds_[id_]
+        found = NO_NUMBER
         if kind in (kinds.DOUBLE, kinds.OTHER):
-            out[row] = OTHER_NUMBER
+            found = OTHER_NUMBER
         elif kind == kinds.EXACT:
             # Beyond that, also a number of 15 digits and some zeros is not the float64.
-            out[row] = WHOLE_NUMBER if abs(numbers[ids[row]]) < 2.0**53 else OTHER_NUMBER
-            start = spans[ids[row], 1] - _INTEGER.size
+            found = WHOLE_NUMBER if abs(numbers[id_]) < 2.0**53 else OTHER_NUMBER
+            start = spans[id_, 1] - _INTEGER.size
             for place in range(_INTEGER.size):
                 if start < 0 or blob[start + place] != _INTEGER[place]:
-                    out[row] = OTHER_NUMBER
+                    found = OTHER_NUMBER
                     break
+        classes[id_] |= found

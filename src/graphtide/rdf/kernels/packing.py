@@ -1,4 +1,4 @@
-"""Loops that copy texts of terms: to pack them when others are freed, and to hand them out."""
+"""Loops over all terms: texts are packed and slots rebuilt when others are freed, or handed out."""
 
 from __future__ import annotations
 
@@ -63,3 +63,27 @@ def copy_texts(ids: Int32, blob: Bytes, spans: Int64, offsets: Int64, out: Bytes
             prefetch(blob, spans[ids[row + _AHEAD], 0])
         start, place = spans[ids[row], 0], offsets[row]
         copy_bytes(blob, start, out, place, offsets[row + 1] - place)
+
+
+@compiled
+def rehash(old: Int64, new: Int64, live: Bools) -> None:
+    """Move the entries of the old slots to the new ones, which are all free; of `live` ids, if any.
+
+    `live` is empty if all are.
+    """
+    mask = new.size - 1
+    for index in range(old.size):
+        entry = old[index]
+        if entry != 0 and (live.size == 0 or live[entry & 0x7FFFFFFF]):
+            slot = (entry >> 32) & mask
+            while new[slot] != 0:
+                slot = (slot + 1) & mask
+            new[slot] = entry
+
+
+@compiled
+def mark_ids(ids: Int32, live: Bools) -> None:
+    """Mark each id; what is outside the range of ids is none."""
+    for index in range(ids.size):
+        if 0 < ids[index] < live.size:
+            live[ids[index]] = True

@@ -22,7 +22,7 @@ from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
 from graphtide.rdf import term_tables as tables
 from graphtide.rdf.kernels.numerals import LONGEST, classify_numbers, write_number
-from graphtide.rdf.kernels.packing import copy_texts, live_size, pack_texts, text_sizes
+from graphtide.rdf.kernels.packing import copy_texts, live_size, pack_texts, rehash, text_sizes
 from graphtide.rdf.kernels.texts import (
     ODD,
     TYPED,
@@ -34,6 +34,7 @@ from graphtide.rdf.kernels.texts import (
 )
 from graphtide.rdf.kernels.words import copy_bytes, equal_bytes, hash_bytes
 from graphtide.rdf.terms import canonical_text, typed_value
+from graphtide.views import Block, bytes1, floats1, ints1, longs1, longs2, make_block, tiny1
 
 Bytes = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
@@ -125,22 +126,18 @@ ODD_TEXT, NO_ROOM = 0, -1
 
 
 @compiled
-def add_plain(
-    data: Bytes,
-    slots: Int64,
-    blob: Bytes,
-    spans: Int64,
-    free: Int32,
-    state: Int64,
-    kinds_: Int8,
-    numbers: Floats,
-) -> int:
-    """Return the id of the text that `data` holds, adding it if it is new, plain, and fits."""
-    code = hash_bytes(data, 0, data.size)
-    found, slot = _find(data, 0, data.size, code, slots, blob, spans)
+def add_plain(block: Block, size: int) -> int:
+    """Return the id of a text of so many bytes, adding it if it is new, plain, and fits.
+
+    The block is that of `KernelTermTable`, and has the text.
+    """
+    slots, blob, spans = longs1(block, 0), bytes1(block, 1), longs2(block, 2)
+    free, state, data = ints1(block, 3), longs1(block, 4), bytes1(block, 7)
+    code = hash_bytes(data, 0, size)
+    found, slot = _find(data, 0, size, code, slots, blob, spans)
     if found != 0:
         return found
-    kind, close = term_code(data, 0, data.size)
+    kind, close = term_code(data, 0, size)
     number = 0.0
     if kind >= TYPED:
         kind, number = typed_literal(data, 1, close, kind)
@@ -148,13 +145,13 @@ def add_plain(
         return ODD_TEXT
     if (
         state[TOP] + 3 > spans.shape[0]
-        or state[USED] + data.size > blob.size
+        or state[USED] + size > blob.size
         or (state[COUNT] + 1) * 5 > slots.size * 3
     ):
         return NO_ROOM
-    found = _append(data, 0, data.size, code, slot, slots, blob, spans, free, state)
-    kinds_[found] = kind
-    numbers[found] = number
+    found = _append(data, 0, size, code, slot, slots, blob, spans, free, state)
+    tiny1(block, 5)[found] = kind
+    floats1(block, 6)[found] = number
     return found
 
 
@@ -235,26 +232,25 @@ def take_rows(
 
 
 @compiled
-def take_numbers(
-    pairs: Int64,
-    first: int,
-    text: Bytes,
-    recent: Int64,
-    table: Any,  # noqa: ANN401 - a tuple of arrays
-    kinds_: Int8,
-    numbers: Floats,
-) -> int:
-    """Replace totals (`write_number`) by their ids, from row `first` on; the row to resume with.
+def take_numbers(pairs: Int64, first: int, block: Block, ids: Int32) -> int:
+    """Write the ids of totals (`write_number`), from row `first` on; the row to resume with.
 
-    It stops where there is no room, or at a number that is left to Python. `recent` has integers
-    and their ids.
+    It stops where there is no room, or at a number that is left to Python. The block is that of
+    `KernelTermTable`; in it, `recent` has integers and their ids.
     """
-    slots, blob, spans, free, state = table
+    slots, blob, spans = longs1(block, 0), bytes1(block, 1), longs2(block, 2)
+    free, state, text, recent = (
+        ints1(block, 3),
+        longs1(block, 4),
+        bytes1(block, 7),
+        longs2(block, 8),
+    )
+    kinds_, numbers = tiny1(block, 5), floats1(block, 6)
     for row in range(first, pairs.shape[0]):
         total, count = pairs[row, 0], pairs[row, 1]
         place = (total * 0x9E3779B1) & (recent.shape[0] - 1)
         if count == 0 and recent[place, 1] != 0 and recent[place, 0] == total:
-            pairs[row, 0] = recent[place, 1]
+            ids[row] = recent[place, 1]
             continue
         size, fraction = write_number(total, count, text)
         code = hash_bytes(text, 0, size)
@@ -275,34 +271,10 @@ def take_numbers(
             found = _append(text, 0, size, code, slot, slots, blob, spans, free, state)
             kinds_[found] = kind
             numbers[found] = number
-        pairs[row, 0] = found
+        ids[row] = found
         if count == 0:
             recent[place, 0], recent[place, 1] = total, found
     return len(pairs)
-
-
-@compiled
-def rehash(old: Int64, new: Int64, live: Bools) -> None:
-    """Move the entries of the old slots to the new ones, which are all free; of `live` ids, if any.
-
-    `live` is empty if all are.
-    """
-    mask = new.size - 1
-    for index in range(old.size):
-        entry = old[index]
-        if entry != 0 and (live.size == 0 or live[entry & 0x7FFFFFFF]):
-            slot = (entry >> 32) & mask
-            while new[slot] != 0:
-                slot = (slot + 1) & mask
-            new[slot] = entry
-
-
-@compiled
-def mark_ids(ids: Int32, live: Bools) -> None:
-    """Mark each id; what is outside the range of ids is none."""
-    for index in range(ids.size):
-        if 0 < ids[index] < live.size:
-            live[ids[index]] = True
 
 
 # --- the table ---
@@ -322,9 +294,11 @@ class KernelTermTable:
         self._spans = np.zeros((64, 2), np.int64)
         self._blob = np.zeros(4096, np.uint8)
         self._slots = np.zeros(128, np.int64)
-        self._text = np.zeros(LONGEST, np.uint8)
+        self._text = np.zeros(_ROOM, np.uint8)  # a single text
+        self._bytes = self._text.data
         self._codes = np.zeros(_BLOCK, np.int64)
         self._recent = np.zeros((1, 2), np.int64)
+        self._block: Block = None
 
     @property
     def count(self) -> int:
@@ -403,17 +377,21 @@ class KernelTermTable:
     def add_text(self, text: str) -> int:
         """Return the id of the term with a text in any spelling, adding it when it is new."""
         try:
-            data = np.frombuffer(text.encode(), np.uint8)
+            data = text.encode()
         except UnicodeEncodeError:  # half a surrogate pair: which makes it no term
             return self.add(canonical_text(text))
+        size = len(data)
+        if size > _ROOM:
+            return self.add(canonical_text(text))
         while True:
-            table = self._slots, self._blob, self._spans, self._free, self._state
-            found = add_plain(data, *table, self.kinds, self.numbers)
+            block = self._laid_out()
+            self._bytes[:size] = data
+            found = add_plain(block, size)
             if found > 0:
                 return found
             if found == ODD_TEXT:
                 return self.add(canonical_text(text))
-            self._make_room(1, data.size)
+            self._make_room(1, size)
 
     def extend(self, texts: list[str]) -> None:
         """Add canonical texts that are all new; their ids are free ones, then the next."""
@@ -428,25 +406,29 @@ class KernelTermTable:
 
     def add_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
-        if len(pairs) > len(self._recent):
-            self._recent = np.zeros((_RECENT, 2), np.int64)
-        found, row = pairs.copy(), 0
+        many, row = len(pairs), 0
+        if many > len(self._recent):
+            self._recent, self._block = np.zeros((_RECENT, 2), np.int64), None
+        ids = np.empty(many, np.int32)
         while True:
-            table = self._slots, self._blob, self._spans, self._free, self._state
-            row = take_numbers(
-                found, row, self._text, self._recent, table, self.kinds, self.numbers
-            )
-            if row == len(found):
-                return found[:, 0].astype(np.int32)
-            found[row, 0] = self.add(tables.number_text(*found[row].tolist()))
+            row = take_numbers(pairs, row, self._laid_out(), ids)
+            if row == many:
+                return ids
+            ids[row] = self.add(tables.number_text(*pairs[row].tolist()))
             self._make_room(_BLOCK, _BLOCK * LONGEST)
             row += 1
 
-    def number_classes(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return for each id 2 for an `xsd:integer` that its number equals, 1 for no number."""
-        out = np.empty(len(ids), np.int32)
-        classify_numbers(ids, self.kinds, self.numbers, self._blob, self._spans, out)
-        return out
+    def _laid_out(self) -> Block:
+        """The arrays as a block, which is made again when one of them was replaced."""
+        if self._block is None:
+            table = self._slots, self._blob, self._spans, self._free, self._state
+            own = self.kinds, self.numbers, self._text, self._recent
+            self._block = make_block((*table, *own))
+        return self._block
+
+    def classify(self, rows: NDArray[np.int32], at: int, classes: NDArray[np.int32]) -> None:
+        """Note for each id in a column of some rows whether it is a number (`kernels.numerals`)."""
+        classify_numbers(rows, at, self._laid_out(), classes)
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
@@ -486,6 +468,7 @@ class KernelTermTable:
         if needed + 2 > len(self._spans):
             self._resize(_roomy(needed, self._spans[0].nbytes) + 64)
         if used > self._blob.size:
+            self._block = None
             self._blob = tables.resized(self._blob, _roomy(used, 1), int(self._state[USED]))
         live = self.count + terms
         if live * 5 > self._slots.size * 3:  # at most 60 % full, to keep probes short
@@ -493,7 +476,7 @@ class KernelTermTable:
 
     def _resize(self, capacity: int) -> None:
         """Give the arrays by id another size, at which all ids in use still fit."""
-        used = self.top + 1
+        used, self._block = self.top + 1, None
         self.kinds = tables.resized(self.kinds, capacity, used)
         self.numbers = tables.resized(self.numbers, capacity, used)
         self._spans = tables.resized(self._spans, capacity, used)
@@ -501,13 +484,14 @@ class KernelTermTable:
     def _rehash(self, live: int, chosen: Bools) -> None:
         slots = np.zeros(max(128, 1 << (live * 2).bit_length()), np.int64)
         rehash(self._slots, slots, chosen)
-        self._slots = slots
+        self._slots, self._block = slots, None
 
     def __deepcopy__(self, _memo: object) -> KernelTermTable:
         """A copy to be swept, which replaces texts and slots: these are not copied."""
         other = copy(self)
         other._state, other._free = self._state.copy(), self._free.copy()  # noqa: SLF001
         other._text, other._codes = self._text.copy(), self._codes.copy()  # noqa: SLF001
+        other._bytes, other._block = other._text.data, None  # noqa: SLF001
         other._recent = self._recent.copy()  # noqa: SLF001
         other._resize(self.top + 64)  # noqa: SLF001
         return other
@@ -517,7 +501,7 @@ class KernelTermTable:
         self._recent[:] = 0
         packed = np.zeros(max(4096, 2 * live_size(self._spans, live)), np.uint8)
         self._state[USED] = pack_texts(self._blob, self._spans, live, packed)
-        self._blob = packed
+        self._blob, self._block = packed, None
         gone = np.flatnonzero(~live)
         self.kinds[gone], self.numbers[gone] = kinds.UNBOUND, 0.0
         terms = np.flatnonzero(live)
@@ -526,7 +510,7 @@ class KernelTermTable:
         if not reuse:
             return
         top = int(terms[-1]) if len(terms) else 0
-        self._free = tables.unused_ids(live, top)
+        self._free, self._block = tables.unused_ids(live, top), None
         self._state[TOP], self._state[LEFT] = top, len(self._free)
         if 4 * (top + 64) < len(self._spans):  # the largest ids are gone: so is their room
             self._resize(2 * top + 64)
@@ -540,6 +524,9 @@ def _roomy(needed: int, width: int) -> int:
     """How many rows, so many bytes wide, to make room for."""
     return needed * (4 if _SMALL < needed * width < _LARGE else 2)
 
+
+_ROOM: Final = 4096
+"""Bytes of a single text that compiled loops add at most."""
 
 _RECENT: Final = 1 << 15
 """Integers whose ids are remembered, from the second one on that is asked for."""

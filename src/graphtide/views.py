@@ -16,7 +16,7 @@ import numpy as np
 from graphtide.jit import JIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 CELLS = 3
 """Cells of a block for each array: its address, and its shape."""
@@ -49,7 +49,7 @@ def not_copied(holder: object, _: SupportsIndex) -> NoReturn:
     raise TypeError(f"{holder.__class__.__name__} has addresses of its arrays, and is not copied")
 
 
-def _viewer(name: str, dimensions: int) -> Callable[[Block, int], Any]:
+def _viewer(name: str, dimensions: int) -> Any:  # noqa: ANN401 - Numba's intrinsics have no types
     """A function for compiled loops: a view of the array at a place of a block."""
     if not JIT:
         return lambda block, place: block[place]
@@ -87,8 +87,7 @@ def _viewer(name: str, dimensions: int) -> Callable[[Block, int], Any]:
 
         return viewed(block, place), generate
 
-    made: Any = intrinsic(view)
-    return made
+    return intrinsic(view)
 
 
 ints1 = _viewer("int32", 1)
@@ -96,3 +95,5 @@ ints2 = _viewer("int32", 2)
 longs1 = _viewer("int64", 1)
 longs2 = _viewer("int64", 2)
 floats1 = _viewer("float64", 1)
+bytes1 = _viewer("uint8", 1)
+tiny1 = _viewer("int8", 1)

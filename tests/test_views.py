@@ -10,7 +10,7 @@ from graphtide.jit import inlined
 from graphtide.kernel.batch import make_batch
 from graphtide.kernel.counts import Answer
 from graphtide.kernel.search.quadstore import QuadStore
-from graphtide.kernel.views import floats1, ints1, ints2, longs1, longs2, make_block
+from graphtide.views import floats1, ints1, ints2, longs1, longs2, make_block
 
 
 @inlined
