@@ -6,6 +6,8 @@ compares all that can be seen with a run without a fault.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from engine.injection import InjectedFault, after_fault, fault_at, places
@@ -86,6 +88,12 @@ EMITTED = """REGISTER ISTREAM :outs AS SELECT ?a
     FROM NAMED WINDOW :w ON :out [RANGE 4 STEP 2] WHERE { WINDOW :w { ?a :likes ?b } }"""
 
 
+@cache
+def parsed(text):
+    """A program, which many graphs run."""
+    return Program.parse(PREFIX + EVENTS + text)
+
+
 class World:
     """A graph with programs, a query with a callback, perhaps windows, and what they have done."""
 
@@ -95,7 +103,7 @@ class World:
         functions = {"tell": self.tell, "fail": self.fail}
         used = [{k: f for k, f in functions.items() if f"CALL {k}" in text} for text in texts]
         self.programs = [
-            self.graph.run(Program.parse(PREFIX + EVENTS + text), functions=own, **options)
+            self.graph.run(parsed(text), functions=own, **options)
             for text, own in zip(texts, used, strict=True)
         ]
         self.query = self.graph.watch(PREFIX + "SELECT ?a ?b { ?a :is ?b }")

@@ -11,8 +11,9 @@ import numpy as np
 
 from graphtide.jit import compiled
 from graphtide.rdf import kinds
+from graphtide.rdf.kernels.stems import ends_with
 from graphtide.rdf.kinds import XSD
-from graphtide.views import bytes1, floats1, longs2, tiny1
+from graphtide.views import bytes1, floats1, longs1, longs2, tiny1
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,8 +94,8 @@ def classify_numbers(
 
     The block is that of `KernelTermTable`.
     """
-    blob, spans = bytes1(block, 1), longs2(block, 2)
-    kinds_, numbers = tiny1(block, 5), floats1(block, 6)
+    blob, spans, stems = bytes1(block, 1), longs2(block, 2), longs1(block, 3)
+    kinds_, numbers = tiny1(block, 6), floats1(block, 7)
     for row in range(rows.shape[0]):
         id_ = rows[row, at]
         kind = kinds_[id_]
@@ -104,9 +105,6 @@ def classify_numbers(
         elif kind == kinds.EXACT:
             # Beyond that, also a number of 15 digits and some zeros is not the float64.
             found = WHOLE_NUMBER if abs(numbers[id_]) < 2.0**53 else OTHER_NUMBER
-            start = spans[id_, 1] - _INTEGER.size
-            for place in range(_INTEGER.size):
-                if start < 0 or blob[start + place] != _INTEGER[place]:
-                    found = OTHER_NUMBER
-                    break
+            if not ends_with(spans, id_, stems, blob, _INTEGER):
+                found = OTHER_NUMBER
         classes[id_] |= found

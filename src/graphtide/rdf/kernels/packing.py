@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphtide.jit import compiled
 from graphtide.prefetch import prefetch
+from graphtide.rdf.kernels.stems import PLACE, copy_text, pack_stems, rest_size, text_size
 from graphtide.rdf.kernels.words import copy_bytes
 
 Bytes = NDArray[np.uint8]
@@ -21,48 +22,50 @@ _AHEAD: Final = 16
 
 
 @compiled
-def pack_texts(blob: Bytes, spans: Int64, live: Bools, packed: Bytes) -> int:
+def pack_texts(blob: Bytes, spans: Int64, stems: Int64, live: Bools, packed: Bytes) -> int:
     """Move the texts of live ids to `packed`, empty the others; return the bytes in use."""
-    used = 0
+    used = pack_stems(blob, stems, packed)
     for term in range(live.size):
-        start, end = spans[term, 0], spans[term, 1]
+        first, size = spans[term, 0], rest_size(spans, term)
         spans[term, 0] = used
         if live[term]:
-            copy_bytes(blob, start, packed, used, end - start)
-            used += end - start
+            copy_bytes(blob, first & PLACE, packed, used, size)
+            spans[term, 0] |= first & ~PLACE
+            used += size
         spans[term, 1] = used
-    return used
+    return used  # type: ignore[no-any-return] # compiled, it is an integer
 
 
 @compiled
 def live_size(spans: Int64, live: Bools) -> int:
-    """The bytes of the texts of live ids."""
+    """The bytes of the texts of live ids, but for their stems."""
     total = 0
     for term in range(live.size):
         if live[term]:
-            total += spans[term, 1] - spans[term, 0]
+            total += rest_size(spans, term)
     return total
 
 
 @compiled
-def text_sizes(ids: Int32, spans: Int64, offsets: Int64) -> int:
+def text_sizes(ids: Int32, spans: Int64, stems: Int64, offsets: Int64) -> int:
     """Fill in where each text begins when the texts of `ids` are laid end to end."""
     total = 0
     for row in range(ids.size):
         offsets[row] = total
-        total += spans[ids[row], 1] - spans[ids[row], 0]
+        total += text_size(spans, ids[row], stems)
     offsets[ids.size] = total
     return total
 
 
 @compiled
-def copy_texts(ids: Int32, blob: Bytes, spans: Int64, offsets: Int64, out: Bytes) -> None:
+def copy_texts(
+    ids: Int32, blob: Bytes, spans: Int64, stems: Int64, offsets: Int64, out: Bytes
+) -> None:
     """Copy the texts of `ids` to the places that `text_sizes` gave them."""
     for row in range(ids.size):
         if row + _AHEAD < ids.size:
-            prefetch(blob, spans[ids[row + _AHEAD], 0])
-        start, place = spans[ids[row], 0], offsets[row]
-        copy_bytes(blob, start, out, place, offsets[row + 1] - place)
+            prefetch(blob, spans[ids[row + _AHEAD], 0] & PLACE)
+        copy_text(spans, ids[row], stems, blob, out, offsets[row])
 
 
 @compiled

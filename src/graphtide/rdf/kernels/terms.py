@@ -1,28 +1,30 @@
 """`KernelTermTable`: a hash table of term texts in NumPy arrays, and its compiled loops.
 
-Texts lie one after the other in `blob`; text of id i is `blob[spans[i, 0]:spans[i, 1]]` (that of
-id 0, and of an id that no term has, is empty). `slots` is an open-addressing table of int64: the
-high half of an entry is 31 bits of the text's hash, the low half its id, and 0 is a free slot.
-Terms are removed all at once, by `sweep`, which packs the texts and rebuilds the slots: so there
-are no tombstones. The twin is `term_tables.PlainTermTable`.
+Texts lie one after the other in `blob`, without what they share (`stems`); `spans` says where, by
+id. The text of id 0, and of an id that no term has, is empty. `slots` is an open-addressing table
+of int64: the high half of an entry is 31 bits of the text's hash, the low half its id, and 0 is a
+free slot. Terms are removed all at once, by `sweep`, which packs the texts and rebuilds the slots:
+so there are no tombstones. The twin is `term_tables.PlainTermTable`.
 """
 
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from graphtide.errors import GraphtideError, TermError
-from graphtide.jit import compiled
+from graphtide.jit import compiled, inlined
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
 from graphtide.rdf import term_tables as tables
 from graphtide.rdf.kernels.numerals import LONGEST, classify_numbers, write_number
 from graphtide.rdf.kernels.packing import copy_texts, live_size, pack_texts, rehash, text_sizes
+from graphtide.rdf.kernels.stems import LONGEST as LONGEST_STEM
+from graphtide.rdf.kernels.stems import MOST, PLACE, add_text, is_text, new_stems, text_of
 from graphtide.rdf.kernels.texts import (
     ODD,
     TYPED,
@@ -32,7 +34,7 @@ from graphtide.rdf.kernels.texts import (
     term_code,
     typed_literal,
 )
-from graphtide.rdf.kernels.words import copy_bytes, equal_bytes, hash_bytes
+from graphtide.rdf.kernels.words import hash_bytes
 from graphtide.rdf.terms import canonical_text, typed_value
 from graphtide.views import Block, bytes1, floats1, ints1, longs1, longs2, make_block, tiny1
 
@@ -47,78 +49,88 @@ _BLOCK: Final = 64
 """Rows that are prefetched together."""
 
 
-@compiled
-def _find(
-    data: Bytes, at: int, end: int, code: int, slots: Int64, blob: Bytes, spans: Int64
-) -> tuple[int, int]:
-    """Return (id, its slot) of a text, or (0, the free slot where it belongs)."""
-    mask = slots.size - 1
-    slot = code & mask
-    size = end - at
-    while True:
-        entry = slots[slot]
-        if entry == 0:
-            return 0, slot
-        if entry >> 32 == code:
-            candidate = entry & 0x7FFFFFFF
-            start = spans[candidate, 0]
-            if spans[candidate, 1] - start == size and equal_bytes(blob, start, data, at, size):
-                return candidate, slot
-        slot = (slot + 1) & mask
-
-
-@compiled
-def find_one(data: Bytes, slots: Int64, blob: Bytes, spans: Int64) -> int:
-    """Return the id of the text that `data` holds, or 0."""
-    found, _ = _find(data, 0, data.size, hash_bytes(data, 0, data.size), slots, blob, spans)
-    return found
-
-
 TOP, LEFT, USED, COUNT = 0, 1, 2, 3
 """Cells of `state`: the highest id in use, how many ids are in `free`, bytes of the blob in use,
 and the number of terms."""
 
 
+class TextArrays(NamedTuple):
+    """The arrays of a table."""
+
+    slots: Int64
+    blob: Bytes
+    spans: Int64
+    stems: Int64
+    free: Int32
+    state: Int64
+
+
+@inlined
+def text_arrays(block: Block) -> TextArrays:
+    """The arrays in a block of `KernelTermTable`."""
+    return TextArrays(
+        longs1(block, 0), bytes1(block, 1), longs2(block, 2), longs1(block, 3), ints1(block, 4),
+        longs1(block, 5),
+    )  # fmt: skip
+
+
 @compiled
-def _append(
-    data: Bytes,
-    at: int,
-    end: int,
-    code: int,
-    slot: int,
-    slots: Int64,
-    blob: Bytes,
-    spans: Int64,
-    free: Int32,
-    state: Int64,
-) -> int:
+def _find(data: Bytes, at: int, end: int, code: int, t: TextArrays) -> tuple[int, int]:
+    """Return (id, its slot) of a text, or (0, the free slot where it belongs)."""
+    mask = t.slots.size - 1
+    slot = code & mask
+    while True:
+        entry = t.slots[slot]
+        if entry == 0:
+            return 0, slot
+        if entry >> 32 == code:
+            candidate = entry & 0x7FFFFFFF
+            if is_text(t.spans, candidate, t.stems, t.blob, data, at, end - at):
+                return candidate, slot
+        slot = (slot + 1) & mask
+
+
+@compiled
+def find_one(data: Bytes, t: TextArrays) -> int:
+    """Return the id of the text that `data` holds, or 0."""
+    found, _ = _find(data, 0, data.size, hash_bytes(data, 0, data.size), t)
+    return found
+
+
+@compiled
+def _append(data: Bytes, at: int, end: int, code: int, slot: int, t: TextArrays) -> int:
     """Append a new text to the blob and store its entry; its id: a free one, or the next."""
+    state = t.state
     if state[LEFT] > 0:
         state[LEFT] -= 1
-        term: Any = np.int64(free[state[LEFT]])
+        term: Any = np.int64(t.free[state[LEFT]])
     else:
         state[TOP] += 1
         term = state[TOP]
-    start = state[USED]
-    copy_bytes(data, at, blob, start, end - at)
-    spans[term, 0] = start
-    spans[term, 1] = start + end - at
-    state[USED] = start + end - at
+    first, last = add_text(data, at, end, t.stems, t.blob, state[USED])
+    t.spans[term, 0], t.spans[term, 1], state[USED] = first, last, last
     state[COUNT] += 1
-    slots[slot] = code << 32 | term
+    t.slots[slot] = code << 32 | term
     return term  # type: ignore[no-any-return] # compiled, it is an integer
 
 
+@inlined
+def _has_room(t: TextArrays, terms: int, size: int) -> bool:
+    """Whether so many more terms and bytes fit."""
+    top, used, count = t.state[TOP], t.state[USED], t.state[COUNT]
+    if top + terms + 2 > t.spans.shape[0] or used + size > t.blob.size:
+        return False
+    return bool((count + terms) * 5 <= t.slots.size * 3)
+
+
 @compiled
-def add_one(
-    data: Bytes, slots: Int64, blob: Bytes, spans: Int64, free: Int32, state: Int64
-) -> tuple[int, bool]:
+def add_one(data: Bytes, t: TextArrays) -> tuple[int, bool]:
     """Return the id of the text that `data` holds, and whether it is new."""
     code = hash_bytes(data, 0, data.size)
-    found, slot = _find(data, 0, data.size, code, slots, blob, spans)
+    found, slot = _find(data, 0, data.size, code, t)
     if found != 0:
         return found, False
-    return _append(data, 0, data.size, code, slot, slots, blob, spans, free, state), True
+    return _append(data, 0, data.size, code, slot, t), True
 
 
 ODD_TEXT, NO_ROOM = 0, -1
@@ -131,10 +143,9 @@ def add_plain(block: Block, size: int) -> int:
 
     The block is that of `KernelTermTable`, and has the text.
     """
-    slots, blob, spans = longs1(block, 0), bytes1(block, 1), longs2(block, 2)
-    free, state, data = ints1(block, 3), longs1(block, 4), bytes1(block, 7)
+    t, data = text_arrays(block), bytes1(block, 8)
     code = hash_bytes(data, 0, size)
-    found, slot = _find(data, 0, size, code, slots, blob, spans)
+    found, slot = _find(data, 0, size, code, t)
     if found != 0:
         return found
     kind, close = term_code(data, 0, size)
@@ -143,15 +154,11 @@ def add_plain(block: Block, size: int) -> int:
         kind, number = typed_literal(data, 1, close, kind)
     if kind < 0:
         return ODD_TEXT
-    if (
-        state[TOP] + 3 > spans.shape[0]
-        or state[USED] + size > blob.size
-        or (state[COUNT] + 1) * 5 > slots.size * 3
-    ):
+    if not _has_room(t, 1, size):
         return NO_ROOM
-    found = _append(data, 0, size, code, slot, slots, blob, spans, free, state)
-    tiny1(block, 5)[found] = kind
-    floats1(block, 6)[found] = number
+    found = _append(data, 0, size, code, slot, t)
+    tiny1(block, 6)[found] = kind
+    floats1(block, 7)[found] = number
     return found
 
 
@@ -161,11 +168,7 @@ def take_rows(
     offsets: Int64,
     valid: Bools,
     first: int,
-    slots: Int64,
-    blob: Bytes,
-    spans: Int64,
-    free: Int32,
-    state: Int64,
+    t: TextArrays,
     kinds_: Int8,
     numbers: Floats,
     ids: Int32,
@@ -180,15 +183,11 @@ def take_rows(
     room for a block of rows, or for an odd one. Returns the row to resume with, and how many are
     odd. `codes` is for the hashes of a block; `like` is what IRIs of these texts begin with.
     """
+    slots, blob, spans = t.slots, t.blob, t.spans
     mask = slots.size - 1
     while first < ids.size:
         last = min(first + _BLOCK, ids.size)
-        size = last - first
-        if (
-            state[TOP] + size + 2 > spans.shape[0]
-            or state[USED] + offsets[last] - offsets[first] > blob.size
-            or (state[COUNT] + size) * 5 > slots.size * 3
-        ):
+        if not _has_room(t, last - first, offsets[last] - offsets[first]):
             break
         # A probe reads memory three times in sequence; the reads of a block of rows overlap.
         for row in range(first, last):
@@ -198,14 +197,14 @@ def take_rows(
             ids[row] = slots[codes[row - first] & mask] & 0x7FFFFFFF
             prefetch(spans, 2 * ids[row])
         for row in range(first, last):
-            prefetch(blob, spans[ids[row], 0])
+            prefetch(blob, spans[ids[row], 0] & PLACE)
             prefetch(blob, spans[ids[row], 1])
         for row in range(first, last):
             at, end = offsets[row], offsets[row + 1]
             found = 0
             if valid.size == 0 or valid[row]:
                 code = codes[row - first]
-                found, slot = _find(data, at, end, code, slots, blob, spans)
+                found, slot = _find(data, at, end, code, t)
                 if found == 0:
                     number, close = 0.0, at
                     if shares_start(data, at, end, like):
@@ -222,7 +221,7 @@ def take_rows(
                         odd[many] = row
                         many += 1
                     else:
-                        found = _append(data, at, end, code, slot, slots, blob, spans, free, state)
+                        found = _append(data, at, end, code, slot, t)
                         kinds_[found] = kind
                         if data[at] == 0x22:  # other terms have none: that memory is not touched
                             numbers[found] = number
@@ -238,14 +237,8 @@ def take_numbers(pairs: Int64, first: int, block: Block, ids: Int32) -> int:
     It stops where there is no room, or at a number that is left to Python. The block is that of
     `KernelTermTable`; in it, `recent` has integers and their ids.
     """
-    slots, blob, spans = longs1(block, 0), bytes1(block, 1), longs2(block, 2)
-    free, state, text, recent = (
-        ints1(block, 3),
-        longs1(block, 4),
-        bytes1(block, 7),
-        longs2(block, 8),
-    )
-    kinds_, numbers = tiny1(block, 5), floats1(block, 6)
+    t, text, recent = text_arrays(block), bytes1(block, 8), longs2(block, 9)
+    kinds_, numbers = tiny1(block, 6), floats1(block, 7)
     for row in range(first, pairs.shape[0]):
         total, count = pairs[row, 0], pairs[row, 1]
         place = (total * 0x9E3779B1) & (recent.shape[0] - 1)
@@ -254,13 +247,9 @@ def take_numbers(pairs: Int64, first: int, block: Block, ids: Int32) -> int:
             continue
         size, fraction = write_number(total, count, text)
         code = hash_bytes(text, 0, size)
-        found, slot = _find(text, 0, size, code, slots, blob, spans)
+        found, slot = _find(text, 0, size, code, t)
         if found == 0:
-            if (
-                state[TOP] + 3 > spans.shape[0]
-                or state[USED] + size > blob.size
-                or (state[COUNT] + 1) * 5 > slots.size * 3
-            ):
+            if not _has_room(t, 1, size):
                 return row
             kind, close = term_code(text, 0, size)
             kind, number = typed_literal(text, 1, close, kind)
@@ -268,7 +257,7 @@ def take_numbers(pairs: Int64, first: int, block: Block, ids: Int32) -> int:
                 if not fraction:
                     return row
                 kind, number = kinds.OTHER, 0.0  # it has too many digits
-            found = _append(text, 0, size, code, slot, slots, blob, spans, free, state)
+            found = _append(text, 0, size, code, slot, t)
             kinds_[found] = kind
             numbers[found] = number
         ids[row] = found
@@ -294,6 +283,7 @@ class KernelTermTable:
         self._spans = np.zeros((64, 2), np.int64)
         self._blob = np.zeros(4096, np.uint8)
         self._slots = np.zeros(128, np.int64)
+        self._stems = new_stems()
         self._text = np.zeros(_ROOM, np.uint8)  # a single text
         self._bytes = self._text.data
         self._codes = np.zeros(_BLOCK, np.int64)
@@ -332,11 +322,10 @@ class KernelTermTable:
     ) -> tuple[int, int]:
         """Call `take_rows` for a column, from a row on."""
         valid = _ALL if column.valid is None else column.valid
-        table = self._slots, self._blob, self._spans, self._free, self._state
         typed, data, offsets = (self.kinds, self.numbers), column.data, column.offsets
         like = np.zeros(3, np.int64)
         return take_rows(
-            data, offsets, valid, row, *table, *typed, ids, odd, many, self._codes, like
+            data, offsets, valid, row, self._arrays(), *typed, ids, odd, many, self._codes, like
         )
 
     def _encode_odd(
@@ -362,14 +351,14 @@ class KernelTermTable:
     def find(self, text: str) -> int:
         """Return the id of a canonical text, or 0."""
         data = np.frombuffer(text.encode(), np.uint8)
-        return find_one(data, self._slots, self._blob, self._spans)
+        return find_one(data, self._arrays())
 
     def add(self, text: str) -> int:
         """Return the id of a canonical text, adding it when it is new."""
         data = np.frombuffer(text.encode(), np.uint8)
         kind, number = typed_value(text)  # before anything is changed: it may be interrupted
         self._make_room(1, data.size)
-        found, new = add_one(data, self._slots, self._blob, self._spans, self._free, self._state)
+        found, new = add_one(data, self._arrays())
         if new:
             self.kinds[found], self.numbers[found] = kind, number
         return found
@@ -418,12 +407,16 @@ class KernelTermTable:
             self._make_room(_BLOCK, _BLOCK * LONGEST)
             row += 1
 
+    def _arrays(self) -> TextArrays:
+        return TextArrays(
+            self._slots, self._blob, self._spans, self._stems, self._free, self._state
+        )
+
     def _laid_out(self) -> Block:
         """The arrays as a block, which is made again when one of them was replaced."""
         if self._block is None:
-            table = self._slots, self._blob, self._spans, self._free, self._state
             own = self.kinds, self.numbers, self._text, self._recent
-            self._block = make_block((*table, *own))
+            self._block = make_block((*self._arrays(), *own))
         return self._block
 
     def classify(self, rows: NDArray[np.int32], at: int, classes: NDArray[np.int32]) -> None:
@@ -432,14 +425,14 @@ class KernelTermTable:
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
-        return self._blob[self._spans[term, 0] : self._spans[term, 1]].tobytes().decode()
+        return text_of(self._spans, term, self._stems, self._blob).decode()
 
     def texts(self, ids: NDArray[np.int32]) -> tables.Strings:
         """Return the texts of many ids; null for id 0, empty for an id that no term has."""
         offsets = np.empty(ids.size + 1, np.int64)
-        total = text_sizes(ids, self._spans, offsets)
+        total = text_sizes(ids, self._spans, self._stems, offsets)
         out = np.empty(total, np.uint8)
-        copy_texts(ids, self._blob, self._spans, offsets, out)
+        copy_texts(ids, self._blob, self._spans, self._stems, offsets, out)
         nulls = int(np.count_nonzero(ids == 0))
         valid = tables.buffer_of(np.packbits(ids != 0, bitorder="little")) if nulls else None
         # One Arrow string array holds 2 GiB; beyond that the offsets must be wide.
@@ -492,15 +485,16 @@ class KernelTermTable:
         other._state, other._free = self._state.copy(), self._free.copy()  # noqa: SLF001
         other._text, other._codes = self._text.copy(), self._codes.copy()  # noqa: SLF001
         other._bytes, other._block = other._text.data, None  # noqa: SLF001
-        other._recent = self._recent.copy()  # noqa: SLF001
+        other._recent, other._stems = self._recent.copy(), self._stems.copy()  # noqa: SLF001
         other._resize(self.top + 64)  # noqa: SLF001
         return other
 
     def sweep(self, live: NDArray[np.bool_], *, reuse: bool) -> None:
         """Free the terms of all ids that are not `live`; unless `reuse`, their ids stay unused."""
         self._recent[:] = 0
-        packed = np.zeros(max(4096, 2 * live_size(self._spans, live)), np.uint8)
-        self._state[USED] = pack_texts(self._blob, self._spans, live, packed)
+        size = live_size(self._spans, live) + MOST * LONGEST_STEM
+        packed = np.zeros(max(4096, 2 * size), np.uint8)
+        self._state[USED] = pack_texts(self._blob, self._spans, self._stems, live, packed)
         self._blob, self._block = packed, None
         gone = np.flatnonzero(~live)
         self.kinds[gone], self.numbers[gone] = kinds.UNBOUND, 0.0
