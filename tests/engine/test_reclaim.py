@@ -180,7 +180,7 @@ def test_an_interrupted_sweep_has_not_happened(monkeypatch):
     graph.insert(iri("a"), iri("p"), '"y"')
     graph.stats()
     terms = graph.terms
-    table, known = type(terms._stored), terms.lookup('"x"')
+    table, known = type(terms._table), terms.lookup('"x"')
     sweep = table.sweep
 
     def interrupted(self, live, *, reuse):

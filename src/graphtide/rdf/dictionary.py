@@ -21,7 +21,7 @@ from graphtide.jit import JIT
 from graphtide.rdf import term_tables
 from graphtide.rdf.holders import Holders
 from graphtide.rdf.kinds import UNBOUND
-from graphtide.rdf.terms import Term, canonical_of, is_plain, parse_term
+from graphtide.rdf.terms import Term, canonical_of, parse_term
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,18 +31,9 @@ if TYPE_CHECKING:
 CACHED_TERMS: Final = 2_000_000
 """Single terms that the caches hold at most; a full cache is emptied."""
 
-FEW_TERMS: Final = 4
-"""Buffered terms that are added to the table one by one; more are added in bulk."""
-
-FEW_NUMBERS: Final = 16
-"""Numbers that are buffered as texts; of more, the table writes the texts itself."""
-
 COST_OF_ARRAY, COST_OF_OBJECT = 1000, 50
 """What an array of held ids costs beside its ids, in ids that could be looked at meanwhile; and an
 id that comes from a Python object: such arrays are int64."""
-
-READY_IDS: Final = 4096
-"""Free ids that are kept ready for single terms."""
 
 HIDDEN_GRAPHS: Final = 1 << 30
 """Ids from here on are internal graphs (the contents of windows), not terms."""
@@ -65,13 +56,13 @@ class TermDictionary:
     """
 
     __slots__ = (
-        "__weakref__", "_base", "_buffer", "_flushing", "_hidden", "_pins", "_ready", "_stored",
-        "_taken", "_terms", "generation", "grown", "holders", "known", "lock", "reuses",
+        "__weakref__", "_hidden", "_pins", "_table", "_terms", "generation", "grown", "holders",
+        "known", "lock", "reuses",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self._hidden: dict[str, int] = {}
-        self._stored: term_tables.TermTable = _new_table()
+        self._table: term_tables.TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
         self.lock = RLock()
         """Of the graph, too: results are decoded by any thread while others change the graph."""
@@ -82,36 +73,6 @@ class TermDictionary:
         self.reuses = True
         self._pins = np.zeros(64, np.bool_)
         self._terms: dict[int, Term] = {}
-        # Write buffer of new single terms: the table adds many at once at a fraction of the cost.
-        # Only while `known` holds every term, so that a term it lacks is new; None: disabled.
-        self._buffer: list[str] | None = []
-        # The ids of buffered terms, in Python's own numbers: free ones that are ready, of which the
-        # first `_taken` are in the table, or else those above `_base`.
-        self._ready: list[int] = []
-        self._taken = 0
-        self._base = 0
-        self._flushing = False
-
-    @property
-    def _table(self) -> term_tables.TermTable:
-        """The table, after flushing the write buffer."""
-        if self._buffer:
-            buffer = self._buffer
-            new = buffer
-            if self._flushing:  # that was interrupted: some are in the table already
-                new = [text for text in buffer if not self._stored.find(text)]
-            self._flushing = True
-            if len(new) > FEW_TERMS:
-                self._stored.extend(new)
-            else:
-                for text in new:
-                    self._stored.add_text(text)
-            if self._ready:
-                self._taken += len(buffer)
-            else:
-                self._base += len(buffer)
-            self._buffer, self._flushing = [], False
-        return self._stored
 
     def table(self) -> term_tables.TermTable:
         """The table, with all terms so far: any thread may read their texts without the lock.
@@ -119,19 +80,6 @@ class TermDictionary:
         New terms do not change what it has, and terms are freed in a copy of it (`reclaim`).
         """
         return self._table
-
-    def _free_id(self) -> int:
-        """The next of the free ids that are ready; if all are taken, the next that is free."""
-        place = self._taken + len(self._buffer or ())
-        if place < len(self._ready):
-            return self._ready[place]
-        self._get_ready()
-        return self._ready[0] if self._ready else self._base + 1
-
-    def _get_ready(self) -> None:
-        """Flush the buffer, and take the next free ids of the table."""
-        ready, top = _next_free(self._table), self._stored.top
-        self._ready, self._taken, self._base = ready, 0, top
 
     def encode(self, term: Term | str) -> int:
         """Return the id of a term or of its N-Triples text, and pin it: it is valid until released.
@@ -178,33 +126,14 @@ class TermDictionary:
     def intern_new(self, term: Term | str) -> int:
         """Return the id of a term that `known` lacks."""
         self.grown = True
-        if self._buffer is None:
-            found = self._stored.add_text(term if isinstance(term, str) else canonical_of(term))
-        elif not self._ready and term.__class__ is str and is_plain(term):
-            found = self._base + 1 + len(self._buffer)
-            self._buffer.append(term)
-        else:
-            text = canonical_of(term)
-            found = 0 if text is term else self.known.get(text, 0)
-            if not found:
-                found = self._free_id() if self._ready else self._base + 1 + len(self._buffer)
-                self._buffer.append(text)
-                self._remember(text, found)
-        if len(self.known) < CACHED_TERMS:
-            self.known[term] = found
-        elif term not in self.known:
-            self._remember(term, found)
+        found = self._table.add_text(term if isinstance(term, str) else canonical_of(term))
+        self._remember(term, found)
         return found
 
     def intern_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
-        if self._buffer is not None:
-            if len(pairs) <= FEW_NUMBERS:
-                texts = (term_tables.number_text(*pair) for pair in pairs.tolist())
-                return np.array([self.intern(text) for text in texts], np.int32)
-            self._disable_buffer()
         self.grown = True
-        return self._stored.add_numbers(pairs)
+        return self._table.add_numbers(pairs)
 
     def hidden_graph(self, name: str) -> int:
         """Return the id of an internal graph, which no graph variable ranges over."""
@@ -234,14 +163,8 @@ class TermDictionary:
 
     def _remember(self, term: Term | str, found: int) -> None:
         if len(self.known) >= CACHED_TERMS:
-            self._disable_buffer()
             self.known.clear()
         self.known[term] = found
-
-    def _disable_buffer(self) -> None:
-        """Flush the write buffer and stop using it: `known` will no longer hold every term."""
-        _ = self._table
-        self._buffer = None
 
     def text(self, term: int) -> str:
         """Return the canonical N-Triples text of an id.
@@ -331,7 +254,6 @@ class TermDictionary:
             return np.zeros(len(chunk), np.int32), []
         if not pa.types.is_dictionary(chunk.type):
             texts = term_tables.text_column(chunk)
-            self._disable_buffer()
             self.grown = True
             return self._table.encode(texts.without_empty() if skip_empty else texts)
         coded: Any = chunk
@@ -406,9 +328,7 @@ class TermDictionary:
             table = deepcopy(self._table)
             table.sweep(live, reuse=self.reuses)
             pins = self._pins[: max(64, table.top + 1)].copy()
-            ready, top = _next_free(table), table.top
-            self.known, self._terms, self._stored, self._pins = known, terms, table, pins
-            self._ready, self._taken, self._base = ready, 0, top
+            self.known, self._terms, self._table, self._pins = known, terms, table, pins
             self.generation += 1
         return cost
 
@@ -433,11 +353,10 @@ class TermDictionary:
     @property
     def top(self) -> int:
         """The highest id in use."""
-        waiting = len(self._buffer or ())
-        return self._stored.top + max(0, waiting - len(self._stored.free))
+        return self._table.top
 
     def __len__(self) -> int:
-        return self._stored.count + len(self._buffer or ())
+        return self._table.count
 
     def __contains__(self, term: Term | str) -> bool:
         return self.lookup(term) != 0
@@ -449,12 +368,6 @@ class TermDictionary:
                 hint="graph.terms.encode() and pin() give ids that stay valid",
             )
         raise TermError(f"no term has id {term}; ids run from 1 to {self.top}")
-
-
-def _next_free(table: term_tables.TermTable) -> list[int]:
-    """The free ids that a table uses next, in that order."""
-    found: list[int] = table.free[-READY_IDS:][::-1].tolist()
-    return found
 
 
 def _new_table() -> term_tables.TermTable:

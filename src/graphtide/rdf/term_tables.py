@@ -48,10 +48,6 @@ class TermTable(Protocol):
     def top(self) -> int:
         """The highest id in use."""
 
-    @property
-    def free(self) -> NDArray[np.int32]:
-        """The ids below that no term has, and that may be used."""
-
     def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
         """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
 
@@ -63,9 +59,6 @@ class TermTable(Protocol):
 
     def add_text(self, text: str) -> int:
         """Return the id of the term with a text in any spelling, adding it when it is new."""
-
-    def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are free ones, then the next."""
 
     def add_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
@@ -124,7 +117,7 @@ class PlainTermTable:
     """A `TermTable` of a dict and a list: the twin of `KernelTermTable`."""
 
     def __init__(self) -> None:
-        self.free = np.empty(0, np.int32)
+        self._free = np.empty(0, np.int32)
         self.kinds = np.zeros(64, np.int8)
         self.numbers = np.zeros(64, np.float64)
         self._ids: dict[str, int] = {}
@@ -163,12 +156,12 @@ class PlainTermTable:
         if found is not None:
             return found
         kind, number = typed_value(text)  # before anything is changed: it may be interrupted
-        term = int(self.free[-1]) if len(self.free) else len(self._texts)
+        term = int(self._free[-1]) if len(self._free) else len(self._texts)
         if term + 1 >= self.kinds.size:
             self.kinds = resized(self.kinds, 2 * term)
             self.numbers = resized(self.numbers, 2 * term)
         if term < len(self._texts):
-            self.free = self.free[:-1]
+            self._free = self._free[:-1]
             self._texts[term] = text
         else:
             self._texts.append(text)
@@ -179,11 +172,6 @@ class PlainTermTable:
     def add_text(self, text: str) -> int:
         """Return the id of the term with a text in any spelling, adding it when it is new."""
         return self._ids.get(text) or self.add(canonical_text(text))
-
-    def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are free ones, then the next."""
-        for text in texts:
-            self.add(text)
 
     def add_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
@@ -216,7 +204,7 @@ class PlainTermTable:
             self.kinds[term + 1], self.numbers[term + 1] = UNBOUND, 0.0
         if reuse:
             del self._texts[max(self._ids.values(), default=0) + 1 :]
-            self.free = unused_ids(live, self.top)
+            self._free = unused_ids(live, self.top)
 
     @property
     def nbytes(self) -> int:
@@ -278,21 +266,6 @@ def text_column(array: Strings) -> TextColumn:
     data.setflags(write=False)  # as buffers of files are: loops are compiled for one of the two
     valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
     return TextColumn(data, offsets, valid)
-
-
-def column_of(texts: list[str]) -> TextColumn:
-    """Return a column of texts, in less time than an Arrow array takes if they are few.
-
-    >>> column_of(["a", "", "é"]).offsets.tolist()
-    [0, 1, 1, 3]
-    """
-    data = "".join(texts).encode()
-    sizes = list(map(len, texts))
-    if sum(sizes) != len(data):
-        sizes = [len(text.encode()) for text in texts]
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return TextColumn(np.frombuffer(data, np.uint8), offsets, None)
 
 
 def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:

@@ -300,11 +300,6 @@ class KernelTermTable:
         """The highest id in use."""
         return int(self._state[TOP])
 
-    @property
-    def free(self) -> NDArray[np.int32]:
-        """Ids below that which no term has, the next one to be used last."""
-        return self._free[: self._state[LEFT]]
-
     def encode(self, column: tables.TextColumn) -> tuple[NDArray[np.int32], list[tables.BadRow]]:
         """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
         count, offsets = len(column), column.offsets
@@ -373,25 +368,13 @@ class KernelTermTable:
         if size > _ROOM:
             return self.add(canonical_text(text))
         while True:
-            block = self._laid_out()
             self._bytes[:size] = data
-            found = add_plain(block, size)
+            found = add_plain(self._laid_out(), size)
             if found > 0:
                 return found
             if found == ODD_TEXT:
                 return self.add(canonical_text(text))
             self._make_room(1, size)
-
-    def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are free ones, then the next."""
-        column, row = tables.column_of(texts), 0
-        ids = np.empty(len(texts), np.int32)
-        while row < len(texts):
-            self._make_room(len(texts) - row, int(column.offsets[-1] - column.offsets[row]))
-            row, _ = self._take(column, row, ids, _NO_ROWS, 0)
-            if row < len(texts):  # an odd one, and ids are in order
-                self.add(texts[row])
-                row += 1
 
     def add_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""
@@ -526,4 +509,3 @@ _RECENT: Final = 1 << 15
 """Integers whose ids are remembered, from the second one on that is asked for."""
 
 _ALL: Final[Bools] = np.empty(0, np.bool_)
-_NO_ROWS: Final[Int64] = np.empty(0, np.int64)
