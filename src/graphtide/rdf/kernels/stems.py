@@ -25,40 +25,24 @@ MOST: Final = 255
 LEAST, LONGEST = 10, 255
 """Bytes that a stem has."""
 
-_COUNT, _LAST, _SEEN, _SLOTS, _SPANS = 0, 1, 2, 66, 66 + 1024
+_COUNT, _LAST, _SEEN, _SLOTS, SPANS = 0, 1, 2, 66, 66 + 1024
 """Cells of `stems`: their number, the one that was used last, hashes of what came once, numbers of
 stems by hash, and where in the blob each stem begins and ends; stem 0 is empty."""
 
-CELLS: Final = _SPANS + 2 * (MOST + 1)
+CELLS: Final = SPANS + 2 * (MOST + 1)
 
 SHIFT: Final = 40
 """Below are the bits of a place in the blob."""
 
 PLACE: Final = (1 << SHIFT) - 1
-_TAIL: Final = 1 << SHIFT + 8
+TAIL: Final = 1 << SHIFT + 8
 """Set if the stem is the end of the text."""
-
-
-def new_stems() -> Int64:
-    """An array without stems."""
-    return np.zeros(CELLS, np.int64)
-
-
-def text_of(spans: Int64, term: int, stems: Int64, blob: Bytes) -> bytes:
-    """A term's text."""
-    first, last = spans.item(term, 0), spans.item(term, 1)
-    rest = blob[first & PLACE : last].tobytes()
-    if first <= PLACE:
-        return rest
-    at = _SPANS + 2 * (first >> SHIFT & MOST)
-    stem = blob[stems.item(at) : stems.item(at + 1)].tobytes()
-    return rest + stem if first & _TAIL else stem + rest
 
 
 @inlined
 def stem_span(stems: Int64, first: int) -> tuple[int, int]:
     """Where in the blob the stem of a text lies, given the first number of its span."""
-    at = _SPANS + 2 * (first >> SHIFT & MOST)
+    at = SPANS + 2 * (first >> SHIFT & MOST)
     return stems[at], stems[at + 1]
 
 
@@ -88,7 +72,7 @@ def is_text(
     shared = end - begin
     if rest + shared != size:
         return False
-    tail = first & _TAIL != 0
+    tail = first & TAIL != 0
     own = at if tail else at + shared
     return equal_bytes(blob, first & PLACE, data, own, rest) and equal_bytes(
         blob, begin, data, at + rest if tail else at, shared
@@ -101,7 +85,7 @@ def copy_text(spans: Int64, term: int, stems: Int64, blob: Bytes, out: Bytes, at
     first = spans[term, 0]
     rest = rest_size(spans, term)
     begin, end = stem_span(stems, first)
-    tail = first & _TAIL != 0
+    tail = first & TAIL != 0
     copy_bytes(blob, first & PLACE, out, at if tail else at + end - begin, rest)
     copy_bytes(blob, begin, out, at + rest if tail else at, end - begin)
 
@@ -110,7 +94,7 @@ def copy_text(spans: Int64, term: int, stems: Int64, blob: Bytes, out: Bytes, at
 def ends_with(spans: Int64, term: int, stems: Int64, blob: Bytes, end: Bytes) -> bool:
     """Whether a literal's text ends with the end of one, which is its stem, or is not divided."""
     first, last = spans[term, 0], spans[term, 1]
-    if first & _TAIL:
+    if first & TAIL:
         begin, last = stem_span(stems, first)
         return last - begin == end.size and equal_bytes(blob, begin, end, 0, end.size)
     begin = last - end.size
@@ -135,8 +119,8 @@ def shared_part(data: Bytes, at: int, end: int) -> tuple[int, int]:
 @inlined
 def is_stem(stems: Int64, number: int, blob: Bytes, data: Bytes, begin: int, stop: int) -> bool:
     """Whether a part of a text is a stem."""
-    start = stems[_SPANS + 2 * number]
-    size = stems[_SPANS + 2 * number + 1] - start
+    start = stems[SPANS + 2 * number]
+    size = stems[SPANS + 2 * number + 1] - start
     return size == stop - begin and equal_bytes(blob, start, data, begin, size)
 
 
@@ -161,9 +145,9 @@ def add_text(
                 copy_bytes(data, begin, blob, used, stop - begin)
                 stems[_COUNT] += 1
                 number = stems[_COUNT]
-                stems[_SPANS + 2 * number] = used
+                stems[SPANS + 2 * number] = used
                 used += stop - begin
-                stems[_SPANS + 2 * number + 1] = used
+                stems[SPANS + 2 * number + 1] = used
                 stems[_SLOTS + (code & 1023)] = number
             elif not is_stem(stems, number, blob, data, begin, stop):
                 number = np.int64(0)
@@ -171,7 +155,7 @@ def add_text(
                 stems[_LAST] = number
     first: Any = used | number << SHIFT
     if number != 0 and begin > at:
-        first |= _TAIL
+        first |= TAIL
         end = begin
     elif number != 0:
         at = stop
@@ -184,7 +168,7 @@ def pack_stems(blob: Bytes, stems: Int64, packed: Bytes) -> Any:  # noqa: ANN401
     """Move all stems to `packed`; return the bytes in use."""
     used: Any = np.int64(0)
     for number in range(1, stems[_COUNT] + 1):
-        at = _SPANS + 2 * number
+        at = SPANS + 2 * number
         size = stems[at + 1] - stems[at]
         copy_bytes(blob, stems[at], packed, used, size)
         stems[at] = used

@@ -21,10 +21,10 @@ from graphtide.jit import compiled, inlined
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
 from graphtide.rdf import term_tables as tables
+from graphtide.rdf.kernels import stems
 from graphtide.rdf.kernels.numerals import LONGEST, classify_numbers, write_number
 from graphtide.rdf.kernels.packing import copy_texts, live_size, pack_texts, rehash, text_sizes
-from graphtide.rdf.kernels.stems import LONGEST as LONGEST_STEM
-from graphtide.rdf.kernels.stems import MOST, PLACE, add_text, is_text, new_stems, text_of
+from graphtide.rdf.kernels.stems import PLACE, add_text, is_text
 from graphtide.rdf.kernels.texts import (
     ODD,
     TYPED,
@@ -283,7 +283,7 @@ class KernelTermTable:
         self._spans = np.zeros((64, 2), np.int64)
         self._blob = np.zeros(4096, np.uint8)
         self._slots = np.zeros(128, np.int64)
-        self._stems = new_stems()
+        self._stems = np.zeros(stems.CELLS, np.int64)
         self._text = np.zeros(_ROOM, np.uint8)  # a single text
         self._bytes = self._text.data
         self._codes = np.zeros(_BLOCK, np.int64)
@@ -408,7 +408,13 @@ class KernelTermTable:
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
-        return text_of(self._spans, term, self._stems, self._blob).decode()
+        first, last = self._spans.item(term, 0), self._spans.item(term, 1)
+        text = self._blob[first & stems.PLACE : last].tobytes()
+        if first > stems.PLACE:
+            at = stems.SPANS + 2 * (first >> stems.SHIFT & stems.MOST)
+            shared = self._blob[self._stems.item(at) : self._stems.item(at + 1)].tobytes()
+            text = text + shared if first & stems.TAIL else shared + text
+        return text.decode()
 
     def texts(self, ids: NDArray[np.int32]) -> tables.Strings:
         """Return the texts of many ids; null for id 0, empty for an id that no term has."""
@@ -475,7 +481,7 @@ class KernelTermTable:
     def sweep(self, live: NDArray[np.bool_], *, reuse: bool) -> None:
         """Free the terms of all ids that are not `live`; unless `reuse`, their ids stay unused."""
         self._recent[:] = 0
-        size = live_size(self._spans, live) + MOST * LONGEST_STEM
+        size = live_size(self._spans, live) + stems.MOST * stems.LONGEST
         packed = np.zeros(max(4096, 2 * size), np.uint8)
         self._state[USED] = pack_texts(self._blob, self._spans, self._stems, live, packed)
         self._blob, self._block = packed, None
