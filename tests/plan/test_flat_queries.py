@@ -36,6 +36,10 @@ def signs(first: str, second: str, n: int) -> str:
     return " ".join(f"{first if i % 2 else second} 2" for i in range(n))
 
 
+def counting_up(n: int) -> str:
+    return " ".join(f"BIND(?v{i} + 1 AS ?v{i + 1})" for i in range(n))
+
+
 # Each query is asked of numbers ?o with a subject ?s; the answer for a number is None, or ?x.
 QUERIES = {
     "||": (lambda n: f"FILTER({row(' || ', '?o = #', n)}) BIND(?o AS ?x)", lambda o, n: o),
@@ -65,9 +69,7 @@ QUERIES = {
     ),
     "VALUES": (lambda n: f"VALUES ?x {{ {row(' ', '#', n)} }} FILTER(?x = ?o)", lambda o, n: o),
     "BIND": (
-        lambda n: (
-            f"BIND(?o AS ?v0) {row(' ', 'BIND(?v# + 1 AS ?v#.)', n - 1)} BIND(?v{n - 1} AS ?x)"
-        ),
+        lambda n: f"BIND(?o AS ?v0) {counting_up(n - 1)} BIND(?v{n - 1} AS ?x)",
         lambda o, n: o + n - 1,
     ),
     "UNION": (
@@ -103,8 +105,6 @@ SHORTER = {"triple patterns": 300, "groups": 1200, "*": 1100}
 
 def text_of(kind: str, n: int) -> str:
     body = QUERIES[kind][0](n)
-    for i in range(n if kind == "BIND" else 0):
-        body = body.replace(f"AS ?v{i}.)", f"AS ?v{i + 1})")
     prefix = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> " + PREFIX
     return f"{prefix} SELECT ?s ?x {{ ?s :p ?o . {body} }}"
 
