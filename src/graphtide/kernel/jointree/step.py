@@ -1,0 +1,410 @@
+"""The loops over a join tree: the changes of a batch, from the inputs up to the groups.
+
+All tables of a tree are in one row table, with the number of a table as the first column of its
+keys, so that there is one loop for all trees. A transaction is read into a second row table, the
+*changes*, which adds up what has the same key. Then each node, after its children, joins the
+changes of each of its tables with all others, which gives changes of the table above, and adds them
+to its own.
+
+A loop cannot allocate. It returns what there is no room for, and goes on where it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.jit import compiled, inlined
+from graphtide.kernel.batch import DIFF, TX, Int, Ints, Longs
+from graphtide.kernel.groups import CLASS, UNKNOWN, WHOLE
+from graphtide.kernel.jointree.groups import change_groups, group_of, write_event
+from graphtide.kernel.jointree.layout import (
+    FIRST_STEP,
+    FIRST_TABLE,
+    INDEX,
+    INTO,
+    OTHER,
+    SENT,
+    SENT0,
+    STEPS,
+    TABLES,
+    TAKEN,
+    TAKEN0,
+    TARGET,
+    WIDTH,
+    TreeLayout,
+)
+from graphtide.kernel.jointree.state import (
+    ALWAYS,
+    ARGUMENT,
+    AT,
+    BEGIN,
+    BOUND,
+    BUDGET,
+    CHANGE,
+    CHANGES,
+    DEPTH,
+    DONE,
+    EVENTS,
+    FIRST,
+    GROUP,
+    GROUPS,
+    JOIN,
+    KEYS,
+    KIND,
+    MANY,
+    NEED,
+    NEW,
+    NODE,
+    NOT_WHOLE,
+    NOW,
+    NUMBERS,
+    OF_INPUT,
+    PHASE,
+    READ,
+    SLOT,
+    TIME,
+    UNKNOWN_IDS,
+    Run,
+    Weighted,
+    add_change,
+    add_weight,
+    clear_changes,
+    is_zero,
+    plus,
+    room_in,
+    set_key,
+    times,
+)
+from graphtide.kernel.rowtable import (
+    HEAD,
+    Table,
+    add_row,
+    find_head,
+    find_row,
+    find_slot,
+    key_hash,
+    link,
+    remove_row,
+    row_hash,
+    unlink,
+)
+from graphtide.kernel.views import ints1, ints2, longs1, longs2
+
+if TYPE_CHECKING:
+    from graphtide.kernel.groups import Numbers
+    from graphtide.kernel.views import Block
+
+
+@inlined
+def weigh(run: Run, number: Int, batch: Ints, i: Int, classes: Ints, numbers: Numbers) -> None:
+    """The weight of a row of an input, as the first product."""
+    diff = np.int64(batch[i, DIFF])
+    weight = run.products
+    weight[0, 0] = diff
+    for part in range(1, weight.shape[1]):
+        weight[0, part] = 0
+    for a in range(len(run.arguments)):
+        if run.arguments[a, OF_INPUT] != number:
+            continue
+        column, at = run.arguments[a, ARGUMENT], run.arguments[a, AT]
+        id_ = batch[i, column] if column >= 0 else np.int32(0)
+        if run.arguments[a, KIND] == BOUND:
+            weight[0, at] = diff if id_ != 0 else np.int64(0)
+        elif classes[id_] & CLASS == WHOLE:
+            weight[0, at] = times(np.int64(numbers[id_]), diff, run.state)
+            weight[0, at + 1] = diff
+        else:
+            weight[0, at + 2] = diff
+
+
+@inlined
+def next_transaction(which: Ints, batches: Block, places: Longs) -> Int:
+    """The first transaction of which a batch has rows that are not read yet; -1 if there is none."""
+    first = np.int64(-1)
+    for k in range(len(which)):
+        batch = ints2(batches, k)
+        if places[k] < len(batch):
+            tx = np.int64(batch[places[k], TX])
+            if first < 0 or tx < first:
+                first = tx
+    return first
+
+
+@inlined
+def read_changes(
+    run: Run, which: Ints, batches: Block, tx: Int, classes: Ints, numbers: Numbers
+) -> bool:
+    """Read a transaction; False if there is no room for more changes."""
+    key, inputs = run.key, run.tree.inputs
+    room = room_in(run.changes.table)
+    for k in range(len(which)):
+        batch, number = ints2(batches, k), which[k]
+        width = inputs[number, TAKEN]
+        set_key(key, inputs[number, INTO], width)
+        i = run.places[k]
+        while i < len(batch) and batch[i, TX] == tx:
+            if room == 0:
+                run.places[k] = i
+                return False
+            room -= 1
+            for c in range(width):
+                key[0, 1 + c] = batch[i, inputs[number, TAKEN0 + c]]
+            weigh(run, number, batch, i, classes, numbers)
+            add_change(run, run.products, 0)
+            i += 1
+        run.places[k] = i
+    return True
+
+
+@inlined
+def known_values(run: Run, which: Ints, batches: Block, classes: Ints) -> Int:
+    """Whether all values that are added up are known to be whole numbers, or none."""
+    for a in range(len(run.arguments)):
+        column = run.arguments[a, ARGUMENT]
+        if run.arguments[a, KIND] != NUMBERS or column < 0:
+            continue
+        for k in range(len(which)):
+            batch = ints2(batches, k)
+            if which[k] == run.arguments[a, OF_INPUT]:
+                for i in range(len(batch)):
+                    id_ = batch[i, column]
+                    if id_ >= len(classes) or classes[id_] & CLASS == 0:
+                        return UNKNOWN_IDS
+                    if classes[id_] & CLASS == UNKNOWN:
+                        return NOT_WHOLE
+    return DONE
+
+
+@inlined
+def open_step(run: Run, step: Int) -> Int:
+    """The first row, plus 1, of the table that a step joins; 0 if there is none."""
+    t, key = run.keys.table, run.key
+    other, index = run.tree.steps[step, OTHER], run.tree.steps[step, INDEX]
+    width = run.tree.tables[other, WIDTH]
+    set_key(key, other, width)
+    for c in range(width):
+        key[0, 1 + c] = run.bound[run.tree.columns[other, c]]
+    if index < 0:
+        return find_row(t, key, 0, 0) + 1
+    return np.int64(t.heads[find_head(t, index, key_hash(t, index, key, 0), key, 0), HEAD])
+
+
+@inlined
+def take_row(run: Run, step: Int, depth: Int) -> None:
+    """Join with the row of a step, and let the next one follow."""
+    t, state, products = run.keys.table, run.state, run.products
+    row = run.cursors[depth] - 1
+    other, index = run.tree.steps[step, OTHER], run.tree.steps[step, INDEX]
+    run.cursors[depth] = 0
+    if index >= 0:
+        run.cursors[depth] = t.rows[row, t.width + 1 + 2 * index]
+        for c in range(run.tree.tables[other, WIDTH]):
+            run.bound[run.tree.columns[other, c]] = t.rows[row, 1 + c]
+    rows, others = products[depth, 0], run.keys.weights[row, 0]
+    products[depth + 1, 0] = times(rows, others, state)
+    for part in range(1, products.shape[1]):
+        products[depth + 1, part] = plus(
+            times(products[depth, part], others, state),
+            times(run.keys.weights[row, part], rows, state),
+            state,
+        )
+
+
+@inlined
+def send(run: Run, node: Int, depth: Int) -> None:
+    """Add what a node sends to the changes of the table above."""
+    nodes, key = run.tree.nodes, run.key
+    width = nodes[node, SENT]
+    set_key(key, nodes[node, TARGET], width)
+    for c in range(width):
+        key[0, 1 + c] = run.bound[nodes[node, SENT0 + c]]
+    add_change(run, run.products, depth)
+
+
+@inlined
+def join_change(run: Run, node: Int, table: Int, change: Int) -> Int:
+    """Join the changed key of a table with all other tables of its node; see `DONE`."""
+    state, products = run.state, run.products
+    first, many = run.tree.tables[table, FIRST_STEP], run.tree.tables[table, STEPS]
+    depth = state[DEPTH]
+    if depth < 0:
+        if is_zero(run.changes.weights, change):
+            return DONE
+        for c in range(run.tree.tables[table, WIDTH]):
+            run.bound[run.tree.columns[table, c]] = run.changes.table.rows[change, 1 + c]
+        for part in range(products.shape[1]):
+            products[0, part] = run.changes.weights[change, part]
+        depth = np.int64(0)
+        run.cursors[0] = open_step(run, first)
+    room = room_in(run.changes.table)
+    while depth >= 0:
+        if depth == many:
+            if room == 0 or state[BUDGET] <= 0:
+                state[DEPTH] = depth
+                return CHANGES if room == 0 else TIME
+            room -= 1
+            send(run, node, depth)
+            depth -= 1
+        elif run.cursors[depth] == 0:
+            depth -= 1
+        else:
+            state[BUDGET] -= 1
+            take_row(run, first + depth, depth)
+            depth += 1
+            if depth < many:
+                run.cursors[depth] = open_step(run, first + depth)
+    state[DEPTH] = -1
+    return DONE
+
+
+@inlined
+def new_keys(t: Table, run: Run, table: Int, column: Int) -> Int:
+    """How many of the changed keys of a table it does not have."""
+    found = np.int64(0)
+    change = run.lists[table, FIRST]
+    while change != 0:
+        if find_row(t, run.changes.table.rows, change - 1, column) < 0:
+            found += 1
+        change = np.int64(run.changes.table.rows[change - 1, run.changes.table.width + 1])
+    return found
+
+
+@inlined
+def is_full(t: Table, run: Run, table: Int, column: Int) -> bool:
+    """Whether there is no room for the changed keys of a table; then, how much they need."""
+    run.state[NEED] = 0
+    if run.lists[table, MANY] <= room_in(t):
+        return False
+    run.state[NEED] = new_keys(t, run, table, column)
+    return bool(run.state[NEED] > room_in(t))
+
+
+@inlined
+def add_changes(run: Run, table: Int) -> None:
+    """Add its changes to a table, for which there is room."""
+    t, c, links = run.keys.table, run.changes.table, run.tree.links
+    change = run.lists[table, FIRST]
+    while change != 0:
+        at = change - 1
+        change = np.int64(c.rows[at, c.width + 1])
+        if is_zero(run.changes.weights, at):
+            continue
+        hash_ = row_hash(t.width, c.rows, at, 0)
+        slot = find_slot(t, hash_, c.rows, at, 0)
+        row = t.slots[slot, HEAD] - 1
+        if row < 0:
+            row = add_row(t, slot, hash_, c.rows, at, 0)
+            t.rows[row, t.width] = 1
+            for index in range(len(t.indexes)):
+                if links[table, index]:
+                    link(t, index, row)
+            for part in range(run.keys.weights.shape[1]):
+                run.keys.weights[row, part] = 0
+        if not add_weight(run.keys.weights, row, run.changes.weights, at, run.state):
+            for index in range(len(t.indexes)):
+                if links[table, index]:
+                    unlink(t, index, row)
+            remove_row(t, row)
+
+
+@inlined
+def join_node(run: Run, node: Int) -> Int:
+    """Take in the changes of all tables of a node, from where it stopped; see `DONE`."""
+    state, nodes, lists = run.state, run.tree.nodes, run.lists
+    while state[SLOT] < nodes[node, TABLES]:
+        table = nodes[node, FIRST_TABLE] + state[SLOT]
+        if state[CHANGE] < 0:
+            state[CHANGE] = lists[table, FIRST]
+        while state[CHANGE] != 0:
+            change = state[CHANGE] - 1
+            stopped = join_change(run, node, table, change)
+            if stopped != DONE:
+                return stopped
+            state[CHANGE] = run.changes.table.rows[change, run.changes.table.width + 1]
+        if is_full(run.keys.table, run, table, 0):
+            return KEYS
+        add_changes(run, table)
+        state[SLOT] += 1
+        state[CHANGE] = -1
+    state[SLOT] = 0
+    return DONE
+
+
+@compiled
+def tree_step(
+    block: Block,
+    width: int,
+    key_width: int,
+    which: Ints,
+    batches: Block,
+    classes: Ints,
+    numbers: Numbers,
+) -> Int:
+    """Take in a batch of each of some inputs; why it returns, see `DONE`.
+
+    The block is that of `JoinTree`, `width` that of its keys, `key_width` that of groups.
+    """
+    run = Run(
+        Weighted(
+            Table(
+                ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3),
+                longs1(block, 4), width,
+            ),
+            longs2(block, 5),
+        ),
+        Weighted(
+            Table(
+                ints2(block, 6), ints2(block, 7), ints2(block, 8), ints2(block, 9),
+                longs1(block, 10), key_width,
+            ),
+            longs2(block, 11),
+        ),
+        Weighted(
+            Table(
+                ints2(block, 12), ints2(block, 13), ints2(block, 14), ints2(block, 15),
+                longs1(block, 16), width,
+            ),
+            longs2(block, 17),
+        ),
+        TreeLayout(
+            ints2(block, 18), ints2(block, 19), ints2(block, 20),
+            ints2(block, 21), ints2(block, 22), ints2(block, 23),
+        ),
+        ints2(block, 24), ints2(block, 25), longs2(block, 26), ints1(block, 27), ints1(block, 28),
+        longs2(block, 29), ints2(block, 30), longs1(block, 31), longs1(block, 32),
+        ints2(block, 33), ints2(block, 34), longs2(block, 35),
+    )  # fmt: skip
+    state, last = run.state, len(run.lists) - 1
+    if state[PHASE] == BEGIN:
+        found = known_values(run, which, batches, classes)
+        if found != DONE:
+            return found
+        if state[ALWAYS] == NEW:
+            state[NOW], state[ALWAYS] = 0, NEW + 1
+            set_key(run.key, 0, 0)
+            write_event(run, group_of(run, run.key, 0, 1))
+        state[PHASE] = READ
+    while True:
+        if state[PHASE] == READ:
+            state[NOW] = next_transaction(which, batches, run.places)
+            if state[NOW] < 0:
+                return DONE
+            if not read_changes(run, which, batches, state[NOW], classes, numbers):
+                return CHANGES
+            state[PHASE], state[NODE], state[CHANGE] = JOIN, 0, -1
+        if state[PHASE] == JOIN:
+            while state[NODE] < len(run.tree.nodes):
+                stopped = join_node(run, state[NODE])
+                if stopped != DONE:
+                    return stopped
+                state[NODE] += 1
+            state[PHASE] = GROUP
+        many = run.lists[last, MANY]
+        full = is_full(run.groups.table, run, last, 1)
+        if full or state[EVENTS] + many > len(run.events):
+            return GROUPS
+        change_groups(run, last)
+        clear_changes(run)
+        state[PHASE] = READ
