@@ -79,6 +79,7 @@ from graphtide.kernel.jointree.state import (
 )
 from graphtide.kernel.rowtable import (
     HEAD,
+    LIVE,
     Table,
     add_row,
     find_head,
@@ -138,17 +139,17 @@ def read_changes(
 ) -> bool:
     """Read a transaction; False if there is no room for more changes."""
     key, inputs = run.key, run.tree.inputs
-    room = room_in(run.changes.table)
+    changed = run.changes.table.meta
+    most = changed[LIVE] + room_in(run.changes.table)
     for k in range(len(which)):
         batch, number = ints2(batches, k), which[k]
         width = inputs[number, TAKEN]
         set_key(key, inputs[number, INTO], width)
         i = run.places[k]
         while i < len(batch) and batch[i, TX] == tx:
-            if room == 0:
+            if changed[LIVE] == most:
                 run.places[k] = i
                 return False
-            room -= 1
             for c in range(width):
                 key[0, 1 + c] = batch[i, inputs[number, TAKEN0 + c]]
             weigh(run, number, batch, i, classes, numbers)
@@ -238,13 +239,13 @@ def join_change(run: Run, node: Int, table: Int, change: Int) -> Int:
             products[0, part] = run.changes.weights[change, part]
         depth = np.int64(0)
         run.cursors[0] = open_step(run, first)
-    room = room_in(run.changes.table)
+    changed = run.changes.table.meta
+    most = changed[LIVE] + room_in(run.changes.table)
     while depth >= 0:
         if depth == many:
-            if room == 0 or state[BUDGET] <= 0:
+            if changed[LIVE] == most or state[BUDGET] <= 0:
                 state[DEPTH] = depth
-                return CHANGES if room == 0 else TIME
-            room -= 1
+                return CHANGES if changed[LIVE] == most else TIME
             send(run, node, depth)
             depth -= 1
         elif run.cursors[depth] == 0:
