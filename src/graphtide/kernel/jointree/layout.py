@@ -150,19 +150,17 @@ def _steps(
     rest = [table for table in tables if table is not start]
     steps: list[tuple[int, int]] = []
 
-    def near(table: JoinedTable) -> tuple[bool, int]:
-        shared = sum(name in bound for name in table.variables)
-        return shared == len(table.variables), shared
-
     while rest:
-        table = max(rest, key=near)
-        rest.remove(table)
-        known = [at for at, name in enumerate(table.variables) if name in bound]
-        index = -1
-        if len(known) < len(table.variables):
-            index = indexes.setdefault((0, *(1 + at for at in known)), len(indexes))
-        steps.append((table.number, index))
-        bound.update(table.variables)
+        tests = [table for table in rest if bound.issuperset(table.variables)]
+        near = max(rest, key=lambda table: sum(name in bound for name in table.variables))
+        for table in tests or [near]:
+            known = [at for at, name in enumerate(table.variables) if name in bound]
+            index = -1
+            if len(known) < len(table.variables):
+                index = indexes.setdefault((0, *(1 + at for at in known)), len(indexes))
+            steps.append((table.number, index))
+            bound.update(table.variables)
+            rest.remove(table)
     return steps
 
 
