@@ -215,7 +215,7 @@ def sent(node: phys.Counting) -> tuple[Schema, ...]:
 
 
 def stored(node: phys.Counting) -> tuple[Schema, ...]:
-    """For each input, the variables by which it has counts: that it sends, or that are sent to it."""
+    """For each input, the variables by which it counts: of what it sends, and of what it gets."""
     shared = sent(node)
     used = [set(each) for each in shared]
     for each, parent in zip(shared, node.parents, strict=True):

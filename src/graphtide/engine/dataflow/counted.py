@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.engine.dataflow.counting import (
-    BOUND,
-    ROWS,
-    CountedGroups,
-    Weights,
-    home,
-    plain_counts,
-)
+from graphtide.engine.dataflow.counting import BOUND, ROWS, CountedGroups, home, plain_counts
 from graphtide.engine.dataflow.sums import NO_IDS, LearnedIds
 from graphtide.functions.numbers import NumericType
 from graphtide.kernel import JIT

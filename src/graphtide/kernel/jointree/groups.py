@@ -6,26 +6,12 @@ which the caller has to find ids, once for all events.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
-from graphtide.kernel.jointree.state import (
-    ALWAYS,
-    EVENTS,
-    FIRST,
-    MEAN,
-    MODE,
-    NOW,
-    NUMBERS,
-    PART,
-    WAITING,
-    Run,
-    add_weight,
-    is_zero,
-)
+from graphtide.kernel.jointree import state as cells
+from graphtide.kernel.jointree.state import Run, add_weight, is_zero
 from graphtide.kernel.rowtable import HEAD, Table, add_row, find_slot, remove_row, row_hash
 
 
@@ -33,25 +19,25 @@ from graphtide.kernel.rowtable import HEAD, Table, add_row, find_slot, remove_ro
 def write_event(run: Run, group: Int) -> None:
     """Note what a group has after a transaction."""
     state, totals = run.state, run.groups.weights
-    n = state[EVENTS]
-    there = state[ALWAYS] != 0 or totals[group, 0] > 0
-    run.events[n, 0], run.events[n, 1], run.events[n, 2] = state[NOW], group, there
+    n = state[cells.EVENTS]
+    there = state[cells.ALWAYS] != 0 or totals[group, 0] > 0
+    run.events[n, 0], run.events[n, 1], run.events[n, 2] = state[cells.NOW], group, there
     for a in range(len(run.aggregates) if there else 0):
-        at, waiting = run.aggregates[a, PART], state[WAITING]
+        at, waiting = run.aggregates[a, cells.PART], state[cells.WAITING]
         run.results[n, a] = -1
-        if run.aggregates[a, MODE] != NUMBERS:
+        if run.aggregates[a, cells.MODE] != cells.NUMBERS:
             run.pending[waiting, 0] = max(totals[group, at], np.int64(0))
             run.pending[waiting, 1] = 0
         elif totals[group, at + 2] != 0:
             run.results[n, a] = 0  # one of the values is no number
             continue
         else:
-            count = totals[group, at + 1] if run.aggregates[a, MEAN] else np.int64(0)
+            count = totals[group, at + 1] if run.aggregates[a, cells.MEAN] else np.int64(0)
             sign = 1 if count >= 0 else -1  # by redundant changes of a graph without quads
             run.pending[waiting, 0] = sign * totals[group, at]
             run.pending[waiting, 1] = sign * count
-        state[WAITING] += 1
-    state[EVENTS] += 1
+        state[cells.WAITING] += 1
+    state[cells.EVENTS] += 1
 
 
 @inlined
@@ -73,7 +59,7 @@ def group_of(run: Run, source: Ints, at: Int, column: Int) -> Int:
 def change_groups(run: Run, table: Int) -> None:
     """Add changes to the groups, for which there is room, and note what they have."""
     c = run.changes.table
-    change = run.lists[table, FIRST]
+    change = run.lists[table, cells.FIRST]
     while change != 0:
         at = change - 1
         change = np.int64(c.rows[at, c.width + 1])

@@ -1,7 +1,8 @@
 """A join tree as arrays: which tables it has, how their changes are joined, and where they go.
 
-A node joins a table of its own rows with one for each child, by key. A node with one table passes its changes on, and stores nothing: so a leaf is
-a table of its parent, and a root with one child is the table of the groups.
+A node joins a table of its own rows with one for each child, by key. A node with one table passes
+its changes on, and stores nothing: so a leaf is a table of its parent, and a root with one child is
+the table of the groups.
 """
 
 from __future__ import annotations
@@ -138,8 +139,8 @@ def _arrays(
         if index >= 0:
             links[other].add(index)
     uses = [[int(index in each) for index in range(len(indexes))] for each in links]
-    layout = TreeLayout(*map(_array, (tables, named, uses, steps, nodes, inputs)))
-    return layout, list(indexes)
+    arrays = (_array(each) for each in (tables, named, uses, steps, nodes, inputs))
+    return TreeLayout(*arrays), list(indexes)
 
 
 def _steps(

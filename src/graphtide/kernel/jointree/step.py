@@ -18,54 +18,11 @@ import numpy as np
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, Int, Ints, Longs
 from graphtide.kernel.groups import CLASS, UNKNOWN, WHOLE
+from graphtide.kernel.jointree import layout
+from graphtide.kernel.jointree import state as cells
 from graphtide.kernel.jointree.groups import change_groups, group_of, write_event
-from graphtide.kernel.jointree.layout import (
-    FIRST_STEP,
-    FIRST_TABLE,
-    INDEX,
-    INTO,
-    OTHER,
-    SENT,
-    SENT0,
-    STEPS,
-    TABLES,
-    TAKEN,
-    TAKEN0,
-    TARGET,
-    WIDTH,
-    TreeLayout,
-)
+from graphtide.kernel.jointree.layout import TreeLayout
 from graphtide.kernel.jointree.state import (
-    ALWAYS,
-    ARGUMENT,
-    AT,
-    BEGIN,
-    BOUND,
-    BUDGET,
-    CHANGE,
-    CHANGES,
-    DEPTH,
-    DONE,
-    EVENTS,
-    FIRST,
-    GROUP,
-    GROUPS,
-    JOIN,
-    KEYS,
-    KIND,
-    MANY,
-    NEED,
-    NEW,
-    NODE,
-    NOT_WHOLE,
-    NOW,
-    NUMBERS,
-    OF_INPUT,
-    PHASE,
-    READ,
-    SLOT,
-    TIME,
-    UNKNOWN_IDS,
     Run,
     Weighted,
     add_change,
@@ -97,6 +54,9 @@ if TYPE_CHECKING:
     from graphtide.kernel.groups import Numbers
     from graphtide.kernel.views import Block
 
+NOT_OPEN = -1
+"""The cursor of a step whose rows are not looked for yet."""
+
 
 @inlined
 def weigh(run: Run, number: Int, batch: Ints, i: Int, classes: Ints, numbers: Numbers) -> None:
@@ -107,11 +67,11 @@ def weigh(run: Run, number: Int, batch: Ints, i: Int, classes: Ints, numbers: Nu
     for part in range(1, weight.shape[1]):
         weight[0, part] = 0
     for a in range(len(run.arguments)):
-        if run.arguments[a, OF_INPUT] != number:
+        if run.arguments[a, cells.OF_INPUT] != number:
             continue
-        column, at = run.arguments[a, ARGUMENT], run.arguments[a, AT]
+        column, at = run.arguments[a, cells.ARGUMENT], run.arguments[a, cells.AT]
         id_ = batch[i, column] if column >= 0 else np.int32(0)
-        if run.arguments[a, KIND] == BOUND:
+        if run.arguments[a, cells.KIND] == cells.BOUND:
             weight[0, at] = diff if id_ != 0 else np.int64(0)
         elif classes[id_] & CLASS == WHOLE:
             weight[0, at] = times(np.int64(numbers[id_]), diff, run.state)
@@ -122,7 +82,7 @@ def weigh(run: Run, number: Int, batch: Ints, i: Int, classes: Ints, numbers: Nu
 
 @inlined
 def next_transaction(which: Ints, batches: Block, places: Longs) -> Int:
-    """The first transaction of which a batch has rows that are not read yet; -1 if there is none."""
+    """The first transaction that is not read yet; -1 if there is none."""
     first = np.int64(-1)
     for k in range(len(which)):
         batch = ints2(batches, k)
@@ -143,15 +103,15 @@ def read_changes(
     most = changed[LIVE] + room_in(run.changes.table)
     for k in range(len(which)):
         batch, number = ints2(batches, k), which[k]
-        width = inputs[number, TAKEN]
-        set_key(key, inputs[number, INTO], width)
+        width = inputs[number, layout.TAKEN]
+        set_key(key, inputs[number, layout.INTO], width)
         i = run.places[k]
         while i < len(batch) and batch[i, TX] == tx:
             if changed[LIVE] == most:
                 run.places[k] = i
                 return False
             for c in range(width):
-                key[0, 1 + c] = batch[i, inputs[number, TAKEN0 + c]]
+                key[0, 1 + c] = batch[i, inputs[number, layout.TAKEN0 + c]]
             weigh(run, number, batch, i, classes, numbers)
             add_change(run, run.products, 0)
             i += 1
@@ -163,27 +123,27 @@ def read_changes(
 def known_values(run: Run, which: Ints, batches: Block, classes: Ints) -> Int:
     """Whether all values that are added up are known to be whole numbers, or none."""
     for a in range(len(run.arguments)):
-        column = run.arguments[a, ARGUMENT]
-        if run.arguments[a, KIND] != NUMBERS or column < 0:
+        column = run.arguments[a, cells.ARGUMENT]
+        if run.arguments[a, cells.KIND] != cells.NUMBERS or column < 0:
             continue
         for k in range(len(which)):
             batch = ints2(batches, k)
-            if which[k] == run.arguments[a, OF_INPUT]:
+            if which[k] == run.arguments[a, cells.OF_INPUT]:
                 for i in range(len(batch)):
                     id_ = batch[i, column]
                     if id_ >= len(classes) or classes[id_] & CLASS == 0:
-                        return UNKNOWN_IDS
+                        return cells.UNKNOWN_IDS
                     if classes[id_] & CLASS == UNKNOWN:
-                        return NOT_WHOLE
-    return DONE
+                        return cells.NOT_WHOLE
+    return cells.DONE
 
 
 @inlined
 def open_step(run: Run, step: Int) -> Int:
     """The first row, plus 1, of the table that a step joins; 0 if there is none."""
     t, key = run.keys.table, run.key
-    other, index = run.tree.steps[step, OTHER], run.tree.steps[step, INDEX]
-    width = run.tree.tables[other, WIDTH]
+    other, index = run.tree.steps[step, layout.OTHER], run.tree.steps[step, layout.INDEX]
+    width = run.tree.tables[other, layout.WIDTH]
     set_key(key, other, width)
     for c in range(width):
         key[0, 1 + c] = run.bound[run.tree.columns[other, c]]
@@ -197,11 +157,11 @@ def take_row(run: Run, step: Int, depth: Int) -> None:
     """Join with the row of a step, and let the next one follow."""
     t, state, products = run.keys.table, run.state, run.products
     row = run.cursors[depth] - 1
-    other, index = run.tree.steps[step, OTHER], run.tree.steps[step, INDEX]
+    other, index = run.tree.steps[step, layout.OTHER], run.tree.steps[step, layout.INDEX]
     run.cursors[depth] = 0
     if index >= 0:
         run.cursors[depth] = t.rows[row, t.width + 1 + 2 * index]
-        for c in range(run.tree.tables[other, WIDTH]):
+        for c in range(run.tree.tables[other, layout.WIDTH]):
             run.bound[run.tree.columns[other, c]] = t.rows[row, 1 + c]
     rows, others = products[depth, 0], run.keys.weights[row, 0]
     products[depth + 1, 0] = times(rows, others, state)
@@ -217,10 +177,10 @@ def take_row(run: Run, step: Int, depth: Int) -> None:
 def send(run: Run, node: Int, depth: Int) -> None:
     """Add what a node sends to the changes of the table above."""
     nodes, key = run.tree.nodes, run.key
-    width = nodes[node, SENT]
-    set_key(key, nodes[node, TARGET], width)
+    width = nodes[node, layout.SENT]
+    set_key(key, nodes[node, layout.TARGET], width)
     for c in range(width):
-        key[0, 1 + c] = run.bound[nodes[node, SENT0 + c]]
+        key[0, 1 + c] = run.bound[nodes[node, layout.SENT0 + c]]
     add_change(run, run.products, depth)
 
 
@@ -228,43 +188,48 @@ def send(run: Run, node: Int, depth: Int) -> None:
 def join_change(run: Run, node: Int, table: Int, change: Int) -> Int:
     """Join the changed key of a table with all other tables of its node; see `DONE`."""
     state, products = run.state, run.products
-    first, many = run.tree.tables[table, FIRST_STEP], run.tree.tables[table, STEPS]
-    depth = state[DEPTH]
+    first, many = run.tree.tables[table, layout.FIRST_STEP], run.tree.tables[table, layout.STEPS]
+    depth = state[cells.DEPTH]
     if depth < 0:
         if is_zero(run.changes.weights, change):
-            return DONE
-        for c in range(run.tree.tables[table, WIDTH]):
+            return cells.DONE
+        for c in range(run.tree.tables[table, layout.WIDTH]):
             run.bound[run.tree.columns[table, c]] = run.changes.table.rows[change, 1 + c]
         for part in range(products.shape[1]):
             products[0, part] = run.changes.weights[change, part]
         depth = np.int64(0)
-        run.cursors[0] = open_step(run, first)
+        run.cursors[0] = NOT_OPEN
     changed = run.changes.table.meta
     most = changed[LIVE] + room_in(run.changes.table)
     while depth >= 0:
         if depth == many:
-            if changed[LIVE] == most or state[BUDGET] <= 0:
-                state[DEPTH] = depth
-                return CHANGES if changed[LIVE] == most else TIME
+            if changed[LIVE] == most:
+                state[cells.DEPTH] = depth
+                return cells.CHANGES
             send(run, node, depth)
             depth -= 1
-        elif run.cursors[depth] == 0:
+            continue
+        if run.cursors[depth] == NOT_OPEN:
+            run.cursors[depth] = open_step(run, first + depth)
+        if run.cursors[depth] == 0:
             depth -= 1
-        else:
-            state[BUDGET] -= 1
-            take_row(run, first + depth, depth)
-            depth += 1
-            if depth < many:
-                run.cursors[depth] = open_step(run, first + depth)
-    state[DEPTH] = -1
-    return DONE
+            continue
+        if state[cells.BUDGET] <= 0:
+            state[cells.DEPTH] = depth
+            return cells.TIME
+        state[cells.BUDGET] -= 1
+        take_row(run, first + depth, depth)
+        depth += 1
+        run.cursors[depth] = NOT_OPEN
+    state[cells.DEPTH] = -1
+    return cells.DONE
 
 
 @inlined
 def new_keys(t: Table, run: Run, table: Int, column: Int) -> Int:
     """How many of the changed keys of a table it does not have."""
     found = np.int64(0)
-    change = run.lists[table, FIRST]
+    change = run.lists[table, cells.FIRST]
     while change != 0:
         if find_row(t, run.changes.table.rows, change - 1, column) < 0:
             found += 1
@@ -275,18 +240,18 @@ def new_keys(t: Table, run: Run, table: Int, column: Int) -> Int:
 @inlined
 def is_full(t: Table, run: Run, table: Int, column: Int) -> bool:
     """Whether there is no room for the changed keys of a table; then, how much they need."""
-    run.state[NEED] = 0
-    if run.lists[table, MANY] <= room_in(t):
+    run.state[cells.NEED] = 0
+    if run.lists[table, cells.MANY] <= room_in(t):
         return False
-    run.state[NEED] = new_keys(t, run, table, column)
-    return bool(run.state[NEED] > room_in(t))
+    run.state[cells.NEED] = new_keys(t, run, table, column)
+    return bool(run.state[cells.NEED] > room_in(t))
 
 
 @inlined
 def add_changes(run: Run, table: Int) -> None:
     """Add its changes to a table, for which there is room."""
     t, c, links = run.keys.table, run.changes.table, run.tree.links
-    change = run.lists[table, FIRST]
+    change = run.lists[table, cells.FIRST]
     while change != 0:
         at = change - 1
         change = np.int64(c.rows[at, c.width + 1])
@@ -314,23 +279,23 @@ def add_changes(run: Run, table: Int) -> None:
 def join_node(run: Run, node: Int) -> Int:
     """Take in the changes of all tables of a node, from where it stopped; see `DONE`."""
     state, nodes, lists = run.state, run.tree.nodes, run.lists
-    while state[SLOT] < nodes[node, TABLES]:
-        table = nodes[node, FIRST_TABLE] + state[SLOT]
-        if state[CHANGE] < 0:
-            state[CHANGE] = lists[table, FIRST]
-        while state[CHANGE] != 0:
-            change = state[CHANGE] - 1
+    while state[cells.SLOT] < nodes[node, layout.TABLES]:
+        table = nodes[node, layout.FIRST_TABLE] + state[cells.SLOT]
+        if state[cells.CHANGE] < 0:
+            state[cells.CHANGE] = lists[table, cells.FIRST]
+        while state[cells.CHANGE] != 0:
+            change = state[cells.CHANGE] - 1
             stopped = join_change(run, node, table, change)
-            if stopped != DONE:
+            if stopped != cells.DONE:
                 return stopped
-            state[CHANGE] = run.changes.table.rows[change, run.changes.table.width + 1]
+            state[cells.CHANGE] = run.changes.table.rows[change, run.changes.table.width + 1]
         if is_full(run.keys.table, run, table, 0):
-            return KEYS
+            return cells.KEYS
         add_changes(run, table)
-        state[SLOT] += 1
-        state[CHANGE] = -1
-    state[SLOT] = 0
-    return DONE
+        state[cells.SLOT] += 1
+        state[cells.CHANGE] = -1
+    state[cells.SLOT] = 0
+    return cells.DONE
 
 
 @compiled
@@ -378,34 +343,34 @@ def tree_step(
         ints2(block, 33), ints2(block, 34), longs2(block, 35),
     )  # fmt: skip
     state, last = run.state, len(run.lists) - 1
-    if state[PHASE] == BEGIN:
+    if state[cells.PHASE] == cells.BEGIN:
         found = known_values(run, which, batches, classes)
-        if found != DONE:
+        if found != cells.DONE:
             return found
-        if state[ALWAYS] == NEW:
-            state[NOW], state[ALWAYS] = 0, NEW + 1
+        if state[cells.ALWAYS] == cells.NEW:
+            state[cells.NOW], state[cells.ALWAYS] = 0, cells.NEW + 1
             set_key(run.key, 0, 0)
             write_event(run, group_of(run, run.key, 0, 1))
-        state[PHASE] = READ
+        state[cells.PHASE] = cells.READ
     while True:
-        if state[PHASE] == READ:
-            state[NOW] = next_transaction(which, batches, run.places)
-            if state[NOW] < 0:
-                return DONE
-            if not read_changes(run, which, batches, state[NOW], classes, numbers):
-                return CHANGES
-            state[PHASE], state[NODE], state[CHANGE] = JOIN, 0, -1
-        if state[PHASE] == JOIN:
-            while state[NODE] < len(run.tree.nodes):
-                stopped = join_node(run, state[NODE])
-                if stopped != DONE:
+        if state[cells.PHASE] == cells.READ:
+            state[cells.NOW] = next_transaction(which, batches, run.places)
+            if state[cells.NOW] < 0:
+                return cells.DONE
+            if not read_changes(run, which, batches, state[cells.NOW], classes, numbers):
+                return cells.CHANGES
+            state[cells.PHASE], state[cells.NODE], state[cells.CHANGE] = cells.JOIN, 0, -1
+        if state[cells.PHASE] == cells.JOIN:
+            while state[cells.NODE] < len(run.tree.nodes):
+                stopped = join_node(run, state[cells.NODE])
+                if stopped != cells.DONE:
                     return stopped
-                state[NODE] += 1
-            state[PHASE] = GROUP
-        many = run.lists[last, MANY]
+                state[cells.NODE] += 1
+            state[cells.PHASE] = cells.GROUP
+        many = run.lists[last, cells.MANY]
         full = is_full(run.groups.table, run, last, 1)
-        if full or state[EVENTS] + many > len(run.events):
-            return GROUPS
+        if full or state[cells.EVENTS] + many > len(run.events):
+            return cells.GROUPS
         change_groups(run, last)
         clear_changes(run)
-        state[PHASE] = READ
+        state[cells.PHASE] = cells.READ

@@ -9,7 +9,6 @@ import numpy as np
 from graphtide.kernel.batch import VALUES, Ints, Longs
 from graphtide.kernel.jointree import state as cells
 from graphtide.kernel.jointree.groups import drop_groups, write_rows
-from graphtide.kernel.jointree.layout import TreeLayout
 from graphtide.kernel.jointree.step import tree_step
 from graphtide.kernel.rowtable import HIGH, RowTable
 from graphtide.kernel.views import make_block, not_copied
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from graphtide.kernel.groups import Numbers
+    from graphtide.kernel.jointree.layout import TreeLayout
     from graphtide.kernel.views import Block
 
 BUDGET = 1 << 22
