@@ -11,14 +11,14 @@ import numpy as np
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
 from graphtide.kernel.jointree import state as cells
-from graphtide.kernel.jointree.state import Run, add_weight, is_zero
+from graphtide.kernel.jointree.state import Changes, GroupEvents, Weighted, add_weight, is_zero
 from graphtide.kernel.rowtable import HEAD, Table, add_row, find_slot, remove_row, row_hash
 
 
 @inlined
-def write_event(run: Run, group: Int) -> None:
+def write_event(run: GroupEvents, group: Int, state: Longs) -> None:
     """Note what a group has after a transaction."""
-    state, totals = run.state, run.groups.weights
+    totals = run.groups.weights
     n = state[cells.EVENTS]
     there = state[cells.ALWAYS] != 0 or totals[group, 0] > 0
     run.events[n, 0], run.events[n, 1], run.events[n, 2] = state[cells.NOW], group, there
@@ -41,32 +41,32 @@ def write_event(run: Run, group: Int) -> None:
 
 
 @inlined
-def group_of(run: Run, source: Ints, at: Int, column: Int) -> Int:
+def group_of(groups: Weighted, source: Ints, at: Int, column: Int) -> Int:
     """The group with a key, which is added if it is not there."""
-    g = run.groups.table
+    g = groups.table
     hash_ = row_hash(g.width, source, at, column)
     slot = find_slot(g, hash_, source, at, column)
     group = np.int64(g.slots[slot, HEAD] - 1)
     if group < 0:
         group = np.int64(add_row(g, slot, hash_, source, at, column))
         g.rows[group, g.width] = 1
-        for part in range(run.groups.weights.shape[1]):
-            run.groups.weights[group, part] = 0
+        for part in range(groups.weights.shape[1]):
+            groups.weights[group, part] = 0
     return group
 
 
 @inlined
-def change_groups(run: Run, table: Int) -> None:
+def change_groups(run: GroupEvents, changes: Changes, table: Int, state: Longs) -> None:
     """Add changes to the groups, for which there is room, and note what they have."""
-    c = run.changes.table
-    change = run.lists[table, cells.FIRST]
+    c = changes.table
+    change = changes.lists[table, cells.FIRST]
     while change != 0:
         at = change - 1
         change = np.int64(c.rows[at, c.width + 1])
-        if not is_zero(run.changes.weights, at):
-            group = group_of(run, c.rows, at, 1)
-            add_weight(run.groups.weights, group, run.changes.weights, at, run.state)
-            write_event(run, group)
+        if not is_zero(changes.weights, at):
+            group = group_of(run.groups, c.rows, at, 1)
+            add_weight(run.groups.weights, group, changes.weights, at, state)
+            write_event(run, group, state)
 
 
 @compiled

@@ -27,7 +27,6 @@ from graphtide.kernel.rowtable import (
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
-    from graphtide.kernel.jointree.layout import TreeLayout
 
 ALL_ROWS, BOUND, NUMBERS = 0, 1, 2
 """What an aggregate counts: rows, bound values, or whole numbers, which it adds up too."""
@@ -68,22 +67,20 @@ class Weighted(NamedTuple):
     weights: Longs
 
 
-class Run(NamedTuple):
-    """What the loops over a tree work on."""
+class Changes(NamedTuple):
+    """The changes of a transaction, with a list for each table, and the next key."""
 
-    keys: Weighted
-    groups: Weighted
-    changes: Weighted
-    tree: TreeLayout
-    aggregates: Ints
-    arguments: Ints
+    table: Table
+    weights: Longs
     lists: Longs
-    bound: Ints
-    cursors: Ints
-    products: Longs
     key: Ints
-    places: Longs
-    state: Longs
+
+
+class GroupEvents(NamedTuple):
+    """The groups, what they aggregate, and what they have after each transaction."""
+
+    groups: Weighted
+    aggregates: Ints
     events: Ints
     results: Ints
     pending: Longs
@@ -136,27 +133,27 @@ def is_zero(weights: Longs, row: Int) -> bool:
 
 
 @inlined
-def add_change(run: Run, weights: Longs, at: Int) -> None:
-    """Add a weight to the change of a key; there is room for one more."""
-    c, key = run.changes.table, run.key
+def add_change(changes: Changes, weights: Longs, at: Int, state: Longs) -> None:
+    """Add a weight to the change of the key; there is room for one more."""
+    c, key, lists = changes.table, changes.key, changes.lists
     hash_ = row_hash(c.width, key, 0, 0)
     slot = find_slot(c, hash_, key, 0, 0)
     row = c.slots[slot, HEAD] - 1
     if row < 0:
         row = add_row(c, slot, hash_, key, 0, 0)
         table = key[0, 0]
-        c.rows[row, c.width + 1] = run.lists[table, FIRST]
-        run.lists[table, FIRST] = row + 1
-        run.lists[table, MANY] += 1
+        c.rows[row, c.width + 1] = lists[table, FIRST]
+        lists[table, FIRST] = row + 1
+        lists[table, MANY] += 1
         for part in range(weights.shape[1]):
-            run.changes.weights[row, part] = 0
-    add_weight(run.changes.weights, row, weights, at, run.state)
+            changes.weights[row, part] = 0
+    add_weight(changes.weights, row, weights, at, state)
 
 
 @inlined
-def clear_changes(run: Run) -> None:
+def clear_changes(changes: Changes) -> None:
     """Forget all changes."""
-    c = run.changes.table
+    c, lists = changes.table, changes.lists
     size = c.slots.shape[0]
     for row in range(c.meta[HIGH]):
         slot = home_of(row_hash(c.width, c.rows, row, 0), size)
@@ -166,8 +163,8 @@ def clear_changes(run: Run) -> None:
                 slot = 0
         c.slots[slot, HEAD] = 0
     c.meta[HIGH], c.meta[LIVE] = 0, 0
-    for table in range(len(run.lists)):
-        run.lists[table, FIRST], run.lists[table, MANY] = 0, 0
+    for table in range(len(lists)):
+        lists[table, FIRST], lists[table, MANY] = 0, 0
 
 
 @inlined
