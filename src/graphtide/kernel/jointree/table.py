@@ -35,23 +35,17 @@ class WeightTable:
         self.table = RowTable(width, keys)
         self.weights = np.zeros((len(self.table.arrays.rows), parts), np.int64)
 
-    def reserve(self, extra: int) -> None:
-        """Make room for so many more rows."""
-        self.table.reserve(extra)
-        rows = len(self.table.arrays.rows)
-        if rows > len(self.weights):
-            self.weights = _grown(self.weights, rows)
-
     def entries(self) -> tuple[Ints, Longs]:
         """All rows, and their weights."""
         t = self.table.arrays
         live = np.flatnonzero(t.rows[: t.meta[HIGH], t.width])
         return t.rows[live, : t.width], self.weights[live]
 
-    @property
     def arrays(self) -> tuple[Any, ...]:
-        """The arrays, as loops take them."""
-        return (*self.table.arrays[:-1], self.weights)
+        """The arrays, as loops take them, with a weight for each row for which there is room."""
+        arrays = self.table.arrays
+        self.weights = _as_long(self.weights, len(arrays.rows))
+        return (*arrays[:-1], self.weights)
 
     @property
     def nbytes(self) -> int:
@@ -88,17 +82,18 @@ class JoinTree:
         self.groups = WeightTable(max(1, group_width), (), parts)
         self._shown = np.zeros((len(self.groups.weights), 1 + len(aggregates)), np.int32)
         steps = int(layout.tables[:, 2].max())
+        self._lists = np.zeros((len(layout.tables), 2), np.int64)
+        self._places = np.zeros(len(layout.inputs), np.int64)
         self._work = (
-            np.zeros((len(layout.tables), 2), np.int64),  # lists
+            self._lists,
             np.zeros(layout.columns.max(initial=0) + 1, np.int32),  # bound
             np.zeros(1 + steps, np.int32),  # cursors
             np.zeros((1 + steps, parts), np.int64),  # products
             np.zeros((1, self._width), np.int32),  # key
-            np.zeros(len(layout.inputs), np.int64),  # places
+            self._places,
         )
         self._state = np.zeros(12, np.int64)
         self._state[cells.ALWAYS] = cells.NEW * always
-        self._always = always
         self._block: Block = None
         self._few()
 
@@ -106,7 +101,7 @@ class JoinTree:
         """Begin with little room for changes and events."""
         self._block = None
         self._changes = WeightTable(self._width, (), self._parts)
-        self._changes.reserve(FEW)
+        self._changes.table.reserve(FEW)
         self._events = np.zeros((FEW, 3), np.int32)
         self._results = np.zeros((FEW, len(self._aggregates)), np.int32)
         self._pending = np.zeros((FEW * len(self._aggregates), 2), np.int64)
@@ -121,7 +116,7 @@ class JoinTree:
         state = self._state
         state[: cells.TOO_LARGE] = 0
         state[cells.DEPTH], state[cells.BUDGET] = -1, BUDGET
-        self._work[5][:] = 0
+        self._places[:] = 0
         given = make_block(batches)
         key_width = self.groups.table.width
         while True:
@@ -148,24 +143,23 @@ class JoinTree:
         self._block = None
         need = int(self._state[cells.NEED])
         if why == cells.CHANGES:
-            need = len(self._changes.table)
             allowance().allow(2 * self._changes.nbytes)
-            self._changes.reserve(need)
+            self._changes.table.reserve(len(self._changes.table))
         elif why == cells.KEYS:
-            self.keys.reserve(need)
+            self.keys.table.reserve(need)
         else:
-            self.groups.reserve(need)
-            if len(self.groups.weights) > len(self._shown):
-                self._shown = _grown(self._shown, len(self.groups.weights))
-            used = int(self._state[cells.EVENTS] + self._work[0][-1, cells.MANY])
+            self.groups.table.reserve(need)
+            used = int(self._state[cells.EVENTS] + self._lists[-1, cells.MANY])
             if used > len(self._events):
-                many = len(self._aggregates)
-                self._events = _grown(self._events, 2 * used)
-                self._results = _grown(self._results, 2 * used)
-                self._pending = _grown(self._pending, 2 * used * many)
+                self._events = _as_long(self._events, 2 * used)
 
     def _laid_out(self) -> Block:
-        tables = (*self.keys.arrays, *self.groups.arrays, *self._changes.arrays)
+        """Lay out all arrays; those that belong together are as long as each other."""
+        tables = (*self.keys.arrays(), *self.groups.arrays(), *self._changes.arrays())
+        events = len(self._events)
+        self._shown = _as_long(self._shown, len(self.groups.weights))
+        self._results = _as_long(self._results, events)
+        self._pending = _as_long(self._pending, events * len(self._aggregates))
         given = (*self._layout, self._aggregates, self._arguments)
         own = (*self._work, self._state, self._events, self._results, self._pending)
         return make_block((*tables, *given, *own))
@@ -218,8 +212,10 @@ class JoinTree:
         return tables + sum(array.nbytes for array in arrays)
 
 
-def _grown(array: Any, rows: int) -> Any:  # noqa: ANN401 - of any type
-    """A longer copy of an array."""
+def _as_long(array: Any, rows: int) -> Any:  # noqa: ANN401 - of any type
+    """An array, or a longer copy with so many rows."""
+    if len(array) >= rows:
+        return array
     grown = np.zeros((rows, *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown
