@@ -88,6 +88,13 @@ def _rete() -> None:
     _queries("rete")
 
 
+def _counting() -> None:
+    graph = LiveGraph()
+    query = graph.watch(QUERIES[2], strategy="counting")
+    _change(graph)
+    query.table()
+
+
 def _queries(strategy: str) -> None:
     for text in QUERIES:
         graph = LiveGraph()
@@ -174,6 +181,7 @@ def _files() -> None:
 PARTS: Final[dict[str, Callable[[], None]]] = {
     "search": _search,
     "joins and groups": _rete,
+    "counts of joins": _counting,
     "paths": _paths,
     "rules and patterns": _rules,
     "windows": _windows,

@@ -10,11 +10,12 @@ from contextlib import suppress
 
 from graphtide import LiveGraph, Program
 from graphtide.engine import ingest, results, transaction, watch
-from graphtide.engine.dataflow import aggregates, counting, ranges, sums, top_rows
+from graphtide.engine.dataflow import aggregates, counted, counting, ranges, sums, top_rows
 from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, ReachKernel, SemiJoinKernel
 from graphtide.patterns import history
 from graphtide.rdf import holders
 from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.kinds import XSD
 from graphtide.rules import agenda, detection, firing
 from graphtide.rules.matching import absence, memory, plain_absence
 from graphtide.streams import query as window_query
@@ -93,6 +94,16 @@ def counts_of_a_join():
     graph.insert(iri("a"), iri("p"), iri("b"))
     touch(graph)
     graph.insert(iri("b"), iri("q"), iri("c"))
+    return rows(found.table(terms=True))
+
+
+def exact_sums_of_a_join():
+    graph = LiveGraph(store="none")
+    summed = "SELECT ?a (SUM(?v) AS ?n) { ?a :p ?b . ?b :q ?v } GROUP BY ?a"
+    found = graph.watch(PREFIX + summed, strategy="counting")
+    graph.insert(iri("b"), iri("q"), f'"0.5"^^<{XSD}decimal>')
+    touch(graph)
+    graph.insert(iri("a"), iri("p"), iri("b"))
     return rows(found.table(terms=True))
 
 
@@ -506,7 +517,8 @@ SCENARIOS = {
     answer_without_quads: [watch.Query],
     history_of_a_closed_query: [watch.Query],
     half_of_a_decomposed_join: [Instances],
-    counts_of_a_join: [counting.CountedGroups],
+    counts_of_a_join: [counted.KernelCounts if JIT else counting.CountedGroups],
+    exact_sums_of_a_join: [counting.CountedGroups],
     row_above_its_bound: [ranges.RangeRows],
     left_side_of_a_join: [JoinKernel],
     blocked_row_of_an_antijoin: [SemiJoinKernel],

@@ -150,7 +150,9 @@ def test_rete_is_not_the_choice_if_its_memories_would_not_fit():
         ("zipf", "NOT EXISTS through co-tags", {"rete", "search, reduced", "rete, reduced"}),
         ("zipf", "co-tag with two constants", {"rete"}),
         ("zipf", "triangle", {"search"}),
-        ("zipf", "LSQB 6", {"rete", "search"}),  # at a hub, counting touches very many keys
+        ("zipf", "LSQB 6", {"counting", "rete"}),  # a search touches the pairs of a hub
+        ("zipf", "COUNT of a chain", {"rete"}),  # a changed moderator touches keys of all its tags
+        ("uniform", "COUNT of a join", {"search"}),  # one partner, and no key to store
         ("uniform", "star 2", {"search"}),
     ],
 )

@@ -51,9 +51,8 @@ NODE = 10.0
 """What it costs to run a node of a network for a change, however few its rows are, if some ten
 changes are taken in at a time."""
 
-COUNTING, COUNTED = 400.0, 80.0
-"""What a change costs that is counted, and each key of a join tree that it touches: that is not
-done by the kernel."""
+COUNTING, COUNTED = 20.0, 6.0
+"""What a change costs that is counted, and each key of a join tree that it touches."""
 
 MEMORY = 0.2
 """A plan that stores a row per quad of the graph is charged so much more for a change."""

@@ -212,3 +212,16 @@ def sent(node: phys.Counting) -> tuple[Schema, ...]:
         tuple(v for v in part.schema if v in shared)
         for part, shared in zip(node.inputs, above, strict=True)
     )
+
+
+def stored(node: phys.Counting) -> tuple[Schema, ...]:
+    """For each input, the variables by which it counts: of what it sends, and of what it gets."""
+    shared = sent(node)
+    used = [set(each) for each in shared]
+    for each, parent in zip(shared, node.parents, strict=True):
+        if parent != ROOT:
+            used[parent].update(each)
+    return tuple(
+        tuple(v for v in part.schema if v in own)
+        for part, own in zip(node.inputs, used, strict=True)
+    )

@@ -15,7 +15,7 @@ from graphtide.engine.dataflow import aggregates as exact
 from graphtide.errors import ExpressionError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, make_batch
 from graphtide.limits import allowance
-from graphtide.plan.counting import ROOT, sent
+from graphtide.plan.counting import ROOT, sent, stored
 from graphtide.rdf.holders import flat_ids
 from graphtide.rdf.term_tables import number_text
 
@@ -213,37 +213,24 @@ class CountedGroups:
     def __init__(self, node: Counting, terms: TermDictionary) -> None:
         self._terms = terms
         self._node = node
-        certain = {v for part in node.inputs for v in part.certain}
-        # COUNT of a variable that is always bound counts rows.
-        self._plain = [
-            a.function == "COUNT" and (a.argument is None or a.argument in certain)
-            for a in node.aggregates
-        ]
+        self._plain = plain_counts(node)
         self._sums = not all(self._plain)
         arithmetic = TOTALS if self._sums else COUNTS
-        shared = sent(node)
-        used = [set(each) for each in shared]
-        for each, parent in zip(shared, node.parents, strict=True):
-            if parent != ROOT:
-                used[parent].update(each)
-        kept = [
-            tuple(v for v in part.schema if v in own)
-            for part, own in zip(node.inputs, used, strict=True)
-        ]
+        shared, kept = sent(node), stored(node)
         self._inputs = [
             InputColumns([VALUES + part.schema.index(v) for v in own], [])
             for part, own in zip(node.inputs, kept, strict=True)
         ]
         for number, aggregate in enumerate(node.aggregates):
             if not self._plain[number]:
-                at, column = _home(node, aggregate.argument)
+                at, column = home(node, aggregate.argument)
                 self._inputs[at].arguments.append((number, aggregate.function, column))
         tables = [*([KeyTable(each, arithmetic)] for each in kept), list[KeyTable]()]
         self._slots: list[int] = []
         for each, parent in zip(shared, node.parents, strict=True):
             self._slots.append(len(tables[parent]))
             tables[parent].append(KeyTable(each, arithmetic))
-        keys = tuple(v for v in dict.fromkeys(node.keys) if _home(node, v)[1] >= 0)
+        keys = tuple(v for v in dict.fromkeys(node.keys) if home(node, v)[1] >= 0)
         self._nodes = [  # the root is the last one, which is number -1
             TreeNode(each, sends, arithmetic)
             for each, sends in zip(tables, (*shared, keys), strict=True)
@@ -261,7 +248,7 @@ class CountedGroups:
             self._emit(0, (), out)
         changes: dict[int, list[tuple[int, Weights]]] = {}
         for number, batch in enumerate(batches):
-            for tx, weights in self._weights(self._inputs[number], batch).items():
+            for tx, weights in self.weights(number, batch).items():
                 changes.setdefault(tx, []).append((number, weights))
         for tx in sorted(changes):
             touched: dict[Key, None] = {}
@@ -283,10 +270,23 @@ class CountedGroups:
             number, slot = self._node.parents[number], self._slots[number]
         return weights
 
-    def _weights(self, columns: InputColumns, batch: Ints) -> dict[int, Weights]:
+    def adopt(self, number: int, weights: Weights) -> None:
+        """Begin with what an input has sent elsewhere."""
+        for key, weight in self._sent(number, weights).items():
+            self._groups.add(key, weight)
+
+    def adopt_rows(self, keys: list[list[int]], results: list[list[int]]) -> None:
+        """Begin with the rows of groups, by their keys."""
+        self._first = self._first and not keys
+        for key, row in zip(keys, results, strict=True):
+            ids = (0 if at < 0 else key[at] for at in self._keys)
+            self._shown[tuple(key)] = (*ids, *row)
+
+    def weights(self, number: int, batch: Ints) -> dict[int, Weights]:
         """The changes of an input by transaction and key."""
         if not len(batch):
             return {}
+        columns = self._inputs[number]
         width = len(columns.keys)
         lines = batch[:, [TX, *columns.keys, *(column for _, _, column in columns.arguments)]]
         out: dict[int, Weights] = {}
@@ -365,7 +365,16 @@ class CountedGroups:
         return sum(self.sizes().values()) * ENTRY_BYTES
 
 
-def _home(node: Counting, var: Var | None) -> tuple[int, int]:
+def plain_counts(node: Counting) -> list[bool]:
+    """For each aggregate, whether it counts rows, as COUNT of a variable that is always bound."""
+    certain = {v for part in node.inputs for v in part.certain}
+    return [
+        a.function == "COUNT" and (a.argument is None or a.argument in certain)
+        for a in node.aggregates
+    ]
+
+
+def home(node: Counting, var: Var | None) -> tuple[int, int]:
     """The first input that has a variable, and its column; the first one and -1 if none has."""
     for number, part in enumerate(node.inputs):
         if var in part.schema:

@@ -14,7 +14,7 @@ from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import mentioned
 from graphtide.engine.dataflow.conditions import Condition, Memo
-from graphtide.engine.dataflow.counting import CountedGroups
+from graphtide.engine.dataflow.counted import make_counted
 from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.programs import instance_numbers
 from graphtide.engine.dataflow.ranges import RangeRows
@@ -89,7 +89,7 @@ def make_operator(node: phys.Physical, terms: TermDictionary, now: Now | None = 
         case phys.GroupBy():
             return make_groups(node, terms)
         case phys.Counting():
-            return CountedGroups(node, terms)
+            return make_counted(node, terms)
         case phys.TopK():
             return TopRows(node, terms)
         case phys.Closure(of):

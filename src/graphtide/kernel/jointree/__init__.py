@@ -1,0 +1,1 @@
+"""The `counting` strategy: weights by key in the nodes of a join tree."""

@@ -1,0 +1,117 @@
+"""The groups of a join tree: what they have after each transaction, and their rows.
+
+For each transaction and each group that it touches there is one event. Its results are numbers, for
+which the caller has to find ids, once for all events.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphtide.jit import compiled, inlined
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
+from graphtide.kernel.jointree import state as cells
+from graphtide.kernel.jointree.state import Changes, GroupEvents, Weighted, add_weight, is_zero
+from graphtide.kernel.rowtable import HEAD, Table, add_row, find_slot, remove_row, row_hash
+
+
+@inlined
+def write_event(run: GroupEvents, group: Int, state: Longs) -> None:
+    """Note what a group has after a transaction."""
+    totals = run.groups.weights
+    n = state[cells.EVENTS]
+    there = state[cells.ALWAYS] != 0 or totals[group, 0] > 0
+    run.events[n, 0], run.events[n, 1], run.events[n, 2] = state[cells.NOW], group, there
+    for a in range(len(run.aggregates) if there else 0):
+        at, waiting = run.aggregates[a, cells.PART], state[cells.WAITING]
+        run.results[n, a] = -1
+        if run.aggregates[a, cells.MODE] != cells.NUMBERS:
+            run.pending[waiting, 0] = max(totals[group, at], np.int64(0))
+            run.pending[waiting, 1] = 0
+        elif totals[group, at + 2] != 0:
+            run.results[n, a] = 0  # one of the values is no number
+            continue
+        else:
+            count = totals[group, at + 1] if run.aggregates[a, cells.MEAN] else np.int64(0)
+            sign = 1 if count >= 0 else -1  # by redundant changes of a graph without quads
+            run.pending[waiting, 0] = sign * totals[group, at]
+            run.pending[waiting, 1] = sign * count
+        state[cells.WAITING] += 1
+    state[cells.EVENTS] += 1
+
+
+@inlined
+def group_of(groups: Weighted, source: Ints, at: Int, column: Int) -> Int:
+    """The group with a key, which is added if it is not there."""
+    g = groups.table
+    hash_ = row_hash(g.width, source, at, column)
+    slot = find_slot(g, hash_, source, at, column)
+    group = np.int64(g.slots[slot, HEAD] - 1)
+    if group < 0:
+        group = np.int64(add_row(g, slot, hash_, source, at, column))
+        g.rows[group, g.width] = 1
+        for part in range(groups.weights.shape[1]):
+            groups.weights[group, part] = 0
+    return group
+
+
+@inlined
+def change_groups(run: GroupEvents, changes: Changes, table: Int, state: Longs) -> None:
+    """Add changes to the groups, for which there is room, and note what they have."""
+    c = changes.table
+    change = changes.lists[table, cells.FIRST]
+    while change != 0:
+        at = change - 1
+        change = np.int64(c.rows[at, c.width + 1])
+        if not is_zero(changes.weights, at):
+            group = group_of(run.groups, c.rows, at, 1)
+            add_weight(run.groups.weights, group, changes.weights, at, state)
+            write_event(run, group, state)
+
+
+@compiled
+def write_rows(
+    rows: Ints, shown: Ints, picked: Ints, events: Ints, results: Ints, literals: Ints, out: Ints
+) -> tuple[Int, bool]:
+    """For each event, the row that a group had goes, and the one that it has comes; how many.
+
+    `shown` has a line for each group: whether it has a row, and the results in it; `picked` has the
+    columns of its key, -1 for one that is unbound. Returns also whether all groups have rows.
+    """
+    n = 0
+    used = 0
+    every = True
+    keys = len(picked)
+    for e in range(len(events)):
+        group, there = events[e, 1], events[e, 2]
+        every = every and there != 0
+        was = shown[group, 0]
+        same = was == there
+        for a in range(results.shape[1] if there else 0):
+            if results[e, a] < 0:
+                results[e, a] = literals[used]
+                used += 1
+            same = same and results[e, a] == shown[group, 1 + a]
+        for side in range(0 if same else 2):
+            if (was if side == 0 else there) == 0:
+                continue
+            out[n, TX], out[n, DIFF] = events[e, 0], 2 * side - 1
+            for k in range(keys):
+                out[n, VALUES + k] = rows[group, picked[k]] if picked[k] >= 0 else np.int32(0)
+            for a in range(results.shape[1]):
+                old, new = shown[group, 1 + a], results[e, a]
+                out[n, VALUES + keys + a] = old if side == 0 else new
+            n += 1
+        shown[group, 0] = there
+        for a in range(results.shape[1] if there else 0):
+            shown[group, 1 + a] = results[e, a]
+    return n, every
+
+
+@compiled
+def drop_groups(t: Table, totals: Longs, events: Ints) -> None:
+    """Remove the groups of some events, each named once or more, that have nothing."""
+    for e in range(len(events)):
+        group = events[e, 1]
+        if t.rows[group, t.width] != 0 and is_zero(totals, group):
+            remove_row(t, group)
