@@ -27,6 +27,7 @@ QUERIES: Final = (
     FILTER NOT EXISTS { ?a <ex:r> ?c } OPTIONAL { ?c <ex:s> ?d } }""",
     "SELECT DISTINCT ?a { ?a <ex:p> ?b . ?b <ex:q> ?c } ORDER BY ?a LIMIT 3",
     "SELECT ?b (COUNT(*) AS ?n) (SUM(?c) AS ?s) { ?a <ex:p> ?b . ?b <ex:q> ?c } GROUP BY ?b",
+    "SELECT ?x ?y { ?x <ex:q> ?y } ORDER BY ?y LIMIT 3",
     "SELECT ?x ?z { ?x <ex:q> ?y BIND (?y + 1 AS ?z) }",
 )
 PATHS: Final = (

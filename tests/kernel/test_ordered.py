@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphtide.jit import compiled
+from graphtide.jit import JIT, compiled
 from graphtide.kernel.ordered import (
     FREE,
     FREE_MARK,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.kernel.batch import Int, Ints, Longs
+
+pytestmark = pytest.mark.skipif(not JIT, reason="trees are compiled")
 
 Change = tuple[int, int, int]
 """A tree, a value, and its diff."""

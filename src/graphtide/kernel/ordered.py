@@ -425,7 +425,8 @@ class OrderedValues:
     def values(self, root: int) -> Iterator[tuple[int, int]]:
         """The ids of a tree in order, and how often each is there."""
         most = int(self.arrays.meta[LIVE]) if height_of(root) else int(count_of(root))
-        yield from self._cells(np.array([root]), most).tolist()
+        ids, times = self._cells(np.array([root]), most).T.tolist()
+        yield from zip(ids, times, strict=True)
 
     def ids(self, roots: Longs) -> Ints:
         """The ids in some trees, each tree in its order."""
