@@ -46,6 +46,7 @@ RULE S WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)
 RULE T WHEN EVENT a = P(?x) EVENT c = C(?x) AFTER[0,9] a THEN RETRACT c ; INSERT { ?x <ex:p> ?x }
 RULE V WHEN FACT { ?x <ex:p> ?z } EVENT a = A(?x) NO EVENT c = C(?x) AFTER[0,5] a THEN CALL f(?x)
 """
+TOP: Final = "SELECT ?x ?y { ?x <ex:q> ?y } ORDER BY ?y LIMIT 3"
 STAR: Final = "SELECT ?a ?b ?c { ?a <ex:p> ?b . ?a <ex:q> ?c }"
 MANY: Final = 3000
 """Things that make every table grow that holds them."""
@@ -86,6 +87,13 @@ def _search() -> None:
 
 def _rete() -> None:
     _queries("rete")
+    graph = LiveGraph()
+    with graph.transaction() as change:
+        for number in range(MANY):
+            change.insert("<ex:a>", "<ex:q>", number)
+    query = graph.watch(TOP)
+    _change(graph)
+    query.table()
 
 
 def _counting() -> None:

@@ -25,7 +25,16 @@ def test_every_part_is_compiled_in_a_process_of_its_own(run):
 @pytest.mark.slow
 def test_nothing_is_left_to_compile_for_queries_windows_rules_and_files():
     """The loops that Python calls have machine code after that, in this process."""
-    from graphtide.kernel import counts, groups, instances, joins, reach, search, tokens
+    from graphtide.kernel import (
+        counts,
+        groups,
+        instances,
+        joins,
+        reach,
+        search,
+        sorted_rows,
+        tokens,
+    )
     from graphtide.rdf.kernels import lines, packing, terms, texts
     from graphtide.rules.kernel import absence, facts, join, memory, types
 
@@ -34,6 +43,7 @@ def test_nothing_is_left_to_compile_for_queries_windows_rules_and_files():
     loops = [
         search.quadstore.apply_changes, search.quadstream.match_changes, joins.join_step,
         joins.semijoin_step, counts.consolidate_step, counts.distinct_step, groups.group_step,
+        sorted_rows.sorted_step, sorted_rows.read_after,
         reach.step.reach_step, tokens.step.tokens_step, join.take_hits, absence.take_batch,
         types.find_hits, lines.split_lines, texts.check_texts,
         # what runs when tables grow, and when something is dropped from them:

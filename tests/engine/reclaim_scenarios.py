@@ -10,7 +10,15 @@ from contextlib import suppress
 
 from graphtide import LiveGraph, Program
 from graphtide.engine import ingest, results, transaction, watch
-from graphtide.engine.dataflow import aggregates, counted, counting, ranges, sums, top_rows
+from graphtide.engine.dataflow import (
+    aggregates,
+    counted,
+    counting,
+    ranges,
+    sums,
+    top_numbers,
+    top_rows,
+)
 from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, ReachKernel, SemiJoinKernel
 from graphtide.patterns import history
 from graphtide.rdf import holders
@@ -525,7 +533,7 @@ SCENARIOS = {
     constant_of_a_filter: [],
     second_least_value: [sums.SummedGroups if JIT else aggregates.GroupRows],
     key_of_a_group: [sums.SummedGroups if JIT else aggregates.GroupRows],
-    next_row_of_a_range: [top_rows.TopRows],
+    next_row_of_a_range: [top_numbers.TopNumbers if JIT else top_rows.TopRows],
     edge_beyond_a_path: [ReachKernel],
     computed_values: [],
     changes_that_wait: [ingest.WriteBuffer],

@@ -15,16 +15,7 @@ import numpy as np
 
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
-from graphtide.kernel.ordered import (
-    ID,
-    LEFT,
-    RIGHT,
-    TIMES,
-    OrderedValues,
-    Trees,
-    change_times,
-    outermost,
-)
+from graphtide.kernel.ordered import ID, TIMES, OrderedValues, Trees, change_times, outermost
 from graphtide.kernel.rowtable import (
     HEAD,
     HIGH,
@@ -116,13 +107,11 @@ def change_tree(
 
 
 @inlined
-def drop_root(trees: Trees, totals: Longs, group: Int, at: Int) -> None:
-    """Remove the value at the root of a tree."""
-    node = totals[group, at] - 1
-    times = np.int64(trees.nodes[node, TIMES])
-    root, _ = change_times(
-        trees, totals[group, at], trees.nodes[node, ID], trees.order[node], -times
-    )
+def drop_first(trees: Trees, totals: Longs, group: Int, at: Int) -> None:
+    """Remove the first value of a tree."""
+    first = outermost(trees, totals[group, at], 0)
+    id_, times = trees.cells[first, ID], np.int64(trees.cells[first, TIMES])
+    root, _ = change_times(trees, totals[group, at], id_, trees.keys[first], -times)
     totals[group, at] = root
 
 
@@ -140,7 +129,8 @@ def result(
     mode = aggregates[a, MODE]
     if mode == LEAST or mode == GREATEST:
         root = totals[group, VALUES_OF + PARTS * aggregates[a, OWNER] + TOTAL]
-        return outermost(trees, root, LEFT if mode == LEAST else RIGHT)
+        last = np.int64(mode == GREATEST)
+        return np.int64(trees.cells[outermost(trees, root, last), ID]) if root != 0 else root
     count = totals[group, at + COUNT]
     pending[many, 0] = totals[group, at + TOTAL] if mode == NUMBERS else max(count, np.int64(0))
     pending[many, 1] = count if aggregates[a, MEAN] else np.int64(0)
@@ -166,11 +156,11 @@ def group_step(
     t = Table(
         ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), width
     )
-    trees = Trees(ints2(block, 5), floats1(block, 6), longs1(block, 7))
-    totals, keys, aggregates = longs2(block, 8), ints1(block, 9), ints2(block, 10)
-    key, most = ints2(block, 11), floats1(block, 12)
-    touched, events, results = ints1(block, 14), ints2(block, 15), ints2(block, 16)
-    pending = longs2(block, 17)
+    trees = Trees(floats1(block, 5), longs1(block, 6), ints2(block, 7), longs1(block, 8))
+    totals, keys, aggregates = longs2(block, 9), ints1(block, 10), ints2(block, 11)
+    key, most = ints2(block, 12), floats1(block, 13)
+    touched, events, results = ints1(block, 15), ints2(block, 16), ints2(block, 17)
+    pending = longs2(block, 18)
     change = largest_change(batch, aggregates, classes, numbers)
     if change < 0:
         return np.int64(change), np.int64(0)
@@ -230,7 +220,7 @@ def group_step(
                 for a in range(len(aggregates)):
                     at = VALUES_OF + PARTS * a + TOTAL
                     while aggregates[a, MODE] >= LEAST and totals[group, at] != 0:
-                        drop_root(trees, totals, group, at)
+                        drop_first(trees, totals, group, at)
                 for c in range(totals.shape[1]):
                     totals[group, c] = 0
             n += 1
@@ -253,8 +243,8 @@ def write_rows(block: Block, width: int, many: int, literals: Ints, out: Ints) -
     `shown` has a line for each group: whether it has a row, and the results in it. Returns also
     whether all groups have rows. The block is that of `GroupTable`.
     """
-    rows, shown = ints2(block, 0), ints2(block, 13)
-    events, results = ints2(block, 15), ints2(block, 16)
+    rows, shown = ints2(block, 0), ints2(block, 14)
+    events, results = ints2(block, 16), ints2(block, 17)
     n = 0
     used = 0
     every = True
@@ -310,10 +300,11 @@ class GroupTable:
         self._most = np.zeros(1)
         self._room = 0
         self._summed = aggregates[:, MODE] == NUMBERS
-        self._ordered = sum(
-            mode >= LEAST and owner == a
+        self._roots = [
+            VALUES_OF + PARTS * a + TOTAL
             for a, (mode, owner) in enumerate(aggregates[:, [MODE, OWNER]].tolist())
-        )
+            if mode >= LEAST and owner == a
+        ]
         self._width = len(columns) + len(aggregates)
         self.values = OrderedValues()
         self._table = RowTable(max(1, len(columns)))
@@ -344,8 +335,8 @@ class GroupTable:
         if self._room < most:
             most = self._most_groups(batch)
             self._reserve(most)
-        if self._ordered:
-            self.values.reserve(self._ordered * len(batch))
+        if self._roots:
+            self.values.reserve(len(self._roots) * len(batch))
         self._scratch = self._few if len(batch) <= SCRATCH else self._space(len(batch))
         self._lay_out()
         for _ in range(2):
@@ -424,8 +415,12 @@ class GroupTable:
         """The ids of all keys and rows, and of values in order."""
         yield from self._table.held_ids()
         yield self._shown[self._shown[:, 0] != 0, 1:]
-        if self._ordered:
-            yield self.values.ids()
+        if self._roots:
+            yield self.ordered_ids()
+
+    def ordered_ids(self) -> Ints:
+        """The ids of all values in order."""
+        return self.values.ids(self.totals[:, self._roots].reshape(-1))
 
     def __len__(self) -> int:
         return len(self._table)

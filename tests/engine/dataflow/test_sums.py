@@ -16,9 +16,9 @@ from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Aggregate
 from graphtide.engine.dataflow.aggregates import GroupRows
 from graphtide.engine.dataflow.sums import SummedGroups
-from graphtide.kernel import JIT, groups, ordered
+from graphtide.kernel import JIT, groups
 from graphtide.kernel.batch import make_batch
-from graphtide.kernel.rowtable import LIVE
+from graphtide.kernel.ordered import LIVE
 from graphtide.plan import make
 from graphtide.plan.physical import Constant
 from graphtide.rdf.dictionary import TermDictionary
@@ -142,33 +142,22 @@ def test_ordered_values_equal_exact_states(seed, scale, keys):
         assert total(summed.step(batch)) == total(exact.step(batch))
         assert summed.sizes() == exact.sizes()
         if summed._exact is None:
-            trees = summed._groups.values
             held = 2 * len({(key if keys else 0, value) for key, value in present if value})
-            assert trees.arrays.meta[LIVE] == held
-            assert set(trees.ids().tolist()) == {value for _, value in present if value}
+            assert summed._groups.values.arrays.meta[LIVE] == held
+            ids = set(summed._groups.ordered_ids().tolist())
+            assert ids == {value for _, value in present if value}
     assert (summed._exact is not None) == other
 
 
 def test_many_ordered_values_stay_in_order():
-    """Trees are searched by their order: they have all values, in order, and are low."""
+    """Of both trees: that of numbers, and that of different ids, which are in the same order."""
     terms, summed, _ = operators((K,), ORDERED)
     key = terms.encode("<ex:k>")
     ids = [terms.encode(str(number(str(n)))) for n in range(3000)]
     for diff, some in ((1, ids), (-1, ids[::3]), (1, ids[::6])):
         summed.step(make_batch([(0, diff, key, value) for value in some], 2))
-    nodes, order, _ = summed._groups.values.arrays
-    root = int(summed._groups.totals[0, groups.VALUES_OF + groups.TOTAL])
-    found, depths, rest, depth = [], [], [], 1
-    while rest or root:
-        while root:
-            rest.append((root, depth))
-            root, depth = int(nodes[root - 1, ordered.LEFT]), depth + 1
-        root, depth = rest.pop()
-        found.append(order[root - 1])
-        depths.append(depth)
-        root, depth = int(nodes[root - 1, ordered.RIGHT]), depth + 1
-    assert found == [n for n in range(3000) if n % 3 or not n % 6]
-    assert max(depths) < 60  # 12 levels at least
+    left = [n for n in range(3000) if n % 3 or not n % 6]
+    assert terms.numbers[summed._groups.ordered_ids()].tolist() == left + left
 
 
 def test_ids_of_other_terms_are_ordered_anew():

@@ -19,7 +19,7 @@ from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.programs import instance_numbers
 from graphtide.engine.dataflow.ranges import RangeRows
 from graphtide.engine.dataflow.sums import make_groups
-from graphtide.engine.dataflow.top_rows import TopRows
+from graphtide.engine.dataflow.top_numbers import make_top
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.kernel import DistinctKernel, Instances, JoinKernel, ReachKernel, SemiJoinKernel
@@ -91,7 +91,7 @@ def make_operator(node: phys.Physical, terms: TermDictionary, now: Now | None = 
         case phys.Counting():
             return make_counted(node, terms)
         case phys.TopK():
-            return TopRows(node, terms)
+            return make_top(node, terms)
         case phys.Closure(of):
             return ReachKernel(len(node.schema), every=len(of) == 1)
         case _:

@@ -181,7 +181,7 @@ class SummedGroups:
             batch = np.concatenate([np.zeros((1, batch.shape[1]), np.int32), batch])
         terms, ids = self._terms, self._ids
         if ids.generation != terms.generation:
-            ids.forget(self._groups.values.ids())
+            ids.forget(self._groups.ordered_ids())
         found = self._groups.step(batch, ids.classes, terms.numbers)
         if isinstance(found, int) and found == table.NOT_LEARNED and ids.learn(batch, self._summed):
             found = self._groups.step(batch, ids.classes, terms.numbers)
