@@ -1,4 +1,7 @@
-"""Counting: the groups of an acyclic join, without the join (`plan.counting`).
+"""Counting, exactly: the groups of an acyclic join, without the join (`plan.counting`).
+
+Weights are Python numbers, of any size and type; `counted` does the same in the kernel, as long as
+it can.
 
 Every node of the join tree joins its own rows with what its children have sent, and sends its
 parent a *weight* for each key: the number of rows of its subtree, and the sums of what is
