@@ -26,7 +26,7 @@ from graphtide.algebra.variables import pattern_variables
 from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan, build_prepared, prepared
-from graphtide.plan.cost import PlanCost, has_choice, least_cost, most_inputs, plan_cost
+from graphtide.plan.cost import PlanCost, has_choice, least_score, most_inputs, plan_cost
 from graphtide.plan.decomposition import decompose, is_loosely_connected
 from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
@@ -153,7 +153,7 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     searched = next(candidates)
     inputs = most_inputs(first.root)
     enough = GOOD_ENOUGH if inputs >= SEVERAL else 1.0
-    if searched.cost.change <= enough * least_cost(inputs):
+    if searched.cost.score <= enough * least_score(first.root, inputs, choices.expect):
         return first
     return min((searched, *candidates), key=_rank).plan
 
@@ -236,6 +236,7 @@ def reason(
     lines = ["expected for an average change, with the rows that are stored; the best is first:"]
     for name, reduced, other, cost in every:
         work = f"{cost.change:,.0f} candidates and rows, {cost.stored:,.0f} stored"
+        work += f", {cost.stored_bytes / 1e6:,.2f} MB with indexes"
         text = f"{name}{', reduced' * reduced}: {work}"
         if plan in (other, _with_ranges(other)):
             text += ", which is running"
