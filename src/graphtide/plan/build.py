@@ -297,8 +297,11 @@ class _Builder:
     def _filter(
         self, condition: Expression, child: alg.Node, given: Physical | None
     ) -> Steps[Physical]:
+        plan: Physical
         parts = conjuncts(condition)
-        if given is None and isinstance(child, alg.Bgp):
+        if given is None and isinstance(child, alg.Bgp) and self.choices.pushed:
+            plan, parts = yield self._pushed(child.patterns, parts)
+        elif given is None and isinstance(child, alg.Bgp):
             plan, parts = bgp.fuse_checks(
                 bgp.plan_patterns(child.patterns, self.choices),
                 [(part, as_existence(part)) for part in parts],
@@ -310,6 +313,27 @@ class _Builder:
         for part in sorted(parts, key=lambda part: as_existence(part) is not None):
             plan = yield self._condition(plan, part)
         return plan
+
+    def _pushed(
+        self, patterns: Sequence[alg.TriplePattern], parts: list[Expression]
+    ) -> Steps[tuple[Physical, list[Expression]]]:
+        """A network whose inputs are filtered by (NOT) EXISTS before they are joined.
+
+        Returns also the conditions that no input has all variables of.
+        """
+        groups = bgp.edges(list(dict.fromkeys(patterns)))
+        inputs: dict[tuple[alg.TriplePattern, ...], Physical] = {
+            tuple(each): make.search(each) for each in groups
+        }
+        left: list[Expression] = []
+        for part in parts:
+            existence = as_existence(part)
+            home = tuple(bgp.input_with(groups, existence[0].pattern)) if existence else ()
+            if home:
+                inputs[home] = yield self._condition(inputs[home], part)
+            else:
+                left.append(part)
+        return join_best([*inputs.values()], self.choices.expect), left
 
     def _condition(self, plan: Physical, part: Expression) -> Steps[Physical]:
         existence = as_existence(part)

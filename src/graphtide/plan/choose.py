@@ -29,7 +29,7 @@ from graphtide.plan.build import build_plan, build_prepared, prepared
 from graphtide.plan.cost import PlanCost, has_choice, least_score, most_inputs, plan_cost
 from graphtide.plan.decomposition import decompose, is_loosely_connected
 from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
-from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
+from graphtide.plan.patterns import STRATEGIES, Choices, Strategy, edges, input_with
 from graphtide.plan.ranges import with_ranges
 
 if TYPE_CHECKING:
@@ -161,8 +161,7 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
 class CandidatePlan(NamedTuple):
     """A plan that was considered, and its cost."""
 
-    strategy: Strategy
-    reduced: bool
+    choices: Choices
     plan: phys.QueryPlan
     cost: PlanCost
 
@@ -171,12 +170,14 @@ def _candidates(
     query: SelectQuery, choices: Choices, searched: phys.QueryPlan
 ) -> Iterator[CandidatePlan]:
     """The plans of a prepared query; `search` first, which is taken if others are no better."""
-    yield CandidatePlan("search", False, searched, plan_cost(searched.root, choices.expect))
+    yield CandidatePlan(choices, searched, plan_cost(searched.root, choices.expect))
     yield _candidate(query, replace(choices, strategy="rete"))
     tested = [size for node in walk(query.root) for size in _tested(node)]
     # A network that joins one pattern with the rows in question stores no less than a semijoin.
     for strategy in ("search", "rete") if max(tested, default=0) > 1 else ():
         yield _candidate(query, replace(choices, strategy=strategy, reduced=True))
+    if any(map(_can_be_pushed, walk(query.root))):
+        yield _candidate(query, replace(choices, strategy="rete", reduced=True, pushed=True))
     if tested or any(isinstance(node, COUNTABLE) for node in walk(query.root)):
         with suppress(UnsupportedError):
             yield _candidate(query, replace(choices, strategy="counting"))
@@ -191,11 +192,11 @@ def _candidate(query: SelectQuery, choices: Choices) -> CandidatePlan:
     choices = replace(choices, expect=Estimator(choices.statistics))
     plan = build_prepared(query, choices)
     cost = plan_cost(plan.root, choices.expect)
-    return CandidatePlan(choices.strategy, choices.reduced, plan, cost)
+    return CandidatePlan(choices, plan, cost)
 
 
 def _rank(candidate: CandidatePlan) -> float:
-    return candidate.cost.score * (RISK if candidate.reduced else 1)
+    return candidate.cost.score * (RISK if candidate.choices.reduced else 1)
 
 
 def _tested(node: alg.Node) -> Iterator[int]:
@@ -203,6 +204,15 @@ def _tested(node: alg.Node) -> Iterator[int]:
     for each in walk(node.condition) if isinstance(node, alg.Filter) else ():
         if isinstance(each, Exists) and isinstance(each.pattern, alg.Bgp):
             yield len(each.pattern.patterns)
+
+
+def _can_be_pushed(node: alg.Node) -> bool:
+    """Whether a node filters patterns by an EXISTS that one input node has all variables of."""
+    if not isinstance(node, alg.Filter) or not isinstance(node.child, alg.Bgp):
+        return False
+    tested = (each.pattern for each in walk(node.condition) if isinstance(each, Exists))
+    groups = edges(list(dict.fromkeys(node.child.patterns)))
+    return any(isinstance(each, alg.Bgp) and input_with(groups, each) for each in tested)
 
 
 def reason(
@@ -234,10 +244,11 @@ def reason(
     every = sorted(_candidates(query, choices, build_prepared(query, choices)), key=_rank)
     best = every[0].cost
     lines = ["expected for an average change, with the rows that are stored; the best is first:"]
-    for name, reduced, other, cost in every:
+    for tried, other, cost in every:
         work = f"{cost.change:,.0f} candidates and rows, {cost.stored:,.0f} stored"
         work += f", {cost.stored_bytes / 1e6:,.2f} MB with indexes"
-        text = f"{name}{', reduced' * reduced}: {work}"
+        name = f"{tried.strategy}{', reduced' * tried.reduced}{', pushed down' * tried.pushed}"
+        text = f"{name}: {work}"
         if plan in (other, _with_ranges(other)):
             text += ", which is running"
         elif cost.change > best.change:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.plan import make
 from graphtide.plan.order import join_distinct
+from graphtide.plan.physical import Search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,5 +25,7 @@ if TYPE_CHECKING:
 
 def matched(rows: Physical, keys: Schema, parts: Sequence[Physical], expect: Estimator) -> Physical:
     """The keys of rows for which all parts have a match."""
-    asked = make.unique(make.keep(rows, keys))
+    asked = make.keep(rows, keys)
+    if not isinstance(rows, Search) or len(keys) < len(rows.schema):
+        asked = make.unique(asked)  # rows of a search are different
     return join_distinct([asked, *parts], frozenset(keys), expect)
