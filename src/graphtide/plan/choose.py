@@ -33,7 +33,7 @@ from graphtide.plan.patterns import STRATEGIES, Choices, Strategy, edges, input_
 from graphtide.plan.ranges import with_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
     from graphtide.plan.order import Pin
@@ -149,7 +149,10 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     first = build_prepared(query, choices)
     if not has_choice(first.root):
         return first
-    candidates = _candidates(query, choices, first)
+    others = list(_alternatives(query, choices, first))
+    if not others:
+        return first
+    candidates = _candidates(query, choices, first, others)
     searched = next(candidates)
     inputs = most_inputs(first.root)
     enough = GOOD_ENOUGH if inputs >= SEVERAL else 1.0
@@ -167,20 +170,29 @@ class CandidatePlan(NamedTuple):
 
 
 def _candidates(
-    query: SelectQuery, choices: Choices, searched: phys.QueryPlan
+    query: SelectQuery, choices: Choices, searched: phys.QueryPlan, others: Iterable[Choices]
 ) -> Iterator[CandidatePlan]:
     """The plans of a prepared query; `search` first, which is taken if others are no better."""
     yield CandidatePlan(choices, searched, plan_cost(searched.root, choices.expect))
-    yield _candidate(query, replace(choices, strategy="rete"))
+    for other in others:
+        with suppress(UnsupportedError):  # not everything can be counted
+            yield _candidate(query, other)
+
+
+def _alternatives(
+    query: SelectQuery, choices: Choices, searched: phys.QueryPlan
+) -> Iterator[Choices]:
+    """By what a prepared query may be planned beside a search."""
+    if most_inputs(searched.root) > 1:  # a network would not have the same inputs
+        yield replace(choices, strategy="rete")
     tested = [size for node in walk(query.root) for size in _tested(node)]
     # A network that joins one pattern with the rows in question stores no less than a semijoin.
     for strategy in ("search", "rete") if max(tested, default=0) > 1 else ():
-        yield _candidate(query, replace(choices, strategy=strategy, reduced=True))
+        yield replace(choices, strategy=strategy, reduced=True)
     if any(map(_can_be_pushed, walk(query.root))):
-        yield _candidate(query, replace(choices, strategy="rete", reduced=True, pushed=True))
+        yield replace(choices, strategy="rete", reduced=True, pushed=True)
     if tested or any(isinstance(node, COUNTABLE) for node in walk(query.root)):
-        with suppress(UnsupportedError):
-            yield _candidate(query, replace(choices, strategy="counting"))
+        yield replace(choices, strategy="counting")
 
 
 COUNTABLE = alg.Group | alg.Distinct
@@ -241,7 +253,9 @@ def reason(
         return "search is the default: it stores nothing but the quads"
     choices = Choices("search", statistics, union=union)
     query = prepared(query, choices)
-    every = sorted(_candidates(query, choices, build_prepared(query, choices)), key=_rank)
+    first = build_prepared(query, choices)
+    others = _alternatives(query, choices, first)
+    every = sorted(_candidates(query, choices, first, others), key=_rank)
     best = every[0].cost
     lines = ["expected for an average change, with the rows that are stored; the best is first:"]
     for tried, other, cost in every:

@@ -91,7 +91,8 @@ class PlanCost:
 def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
     """The cost of a plan."""
     statistics = expect.statistics
-    above, depths = _rows_above(root, expect), _depths(root)
+    every = phys.nodes(root)
+    above, depths = _rows_above(every, expect), _depths(every)
     quads: list[float] = []
     rates: list[float] = []
     costs: list[float] = []
@@ -110,9 +111,9 @@ def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
         usual = _weighted(costs, quads)
         expected = (usual + sum(costs) / len(costs)) / 2
         change += (expected + _weighted(costs, rates)) / 2 if sum(rates) else expected
-    rows = list(_stored(root, expect))
+    rows = list(_stored(every, expect))
     held = sum(n * (ROW_BYTES + CELL_BYTES * width) for n, width in rows)
-    held += index_bytes(phys.searches(root), statistics)
+    held += index_bytes((n for n in every if isinstance(n, phys.Search)), statistics)
     return PlanCost(change, sum(n for n, _ in rows), held, statistics.quads)
 
 
@@ -169,9 +170,9 @@ STORING = (
 """Nodes that store something for the rows they receive."""
 
 
-def _stored(root: phys.Physical, expect: Estimator) -> Iterator[tuple[float, int]]:
+def _stored(every: Iterable[phys.Physical], expect: Estimator) -> Iterator[tuple[float, int]]:
     """The rows of each memory of a plan and their columns; of groups that are totals, one each."""
-    for node in phys.nodes(root):
+    for node in every:
         if isinstance(node, phys.GroupBy) and all(map(is_counted, node.aggregates)):
             yield expect(node).rows, len(node.schema)
         elif isinstance(node, STORING):
@@ -234,10 +235,10 @@ def _index_keys(columns: IndexColumns, predicate: Term | Var, statistics: Statis
     return own.subjects if by_subject else own.objects if by_object else 1.0
 
 
-def _rows_above(root: phys.Physical, expect: Estimator) -> dict[phys.Physical, float]:
+def _rows_above(every: Sequence[phys.Physical], expect: Estimator) -> dict[phys.Physical, float]:
     """For each node, what one row of its output costs the nodes above it."""
-    above = dict.fromkeys(phys.nodes(root), 0.0)
-    above[root] = SENT  # the answer
+    above = dict.fromkeys(every, 0.0)
+    above[every[-1]] = SENT  # the answer
     for node in reversed(above):  # from the root down: a node after its consumers
         if isinstance(node, phys.Counting):
             for child, (keys, groups) in zip(node.inputs, counted_keys(node, expect), strict=True):
@@ -287,9 +288,9 @@ def _different(rows: Estimate, variables: Iterable[Var]) -> float:
     return max(1.0, min(prod(rows.of(v) for v in variables), rows.rows))
 
 
-def _depths(root: phys.Physical) -> dict[phys.Physical, int]:
+def _depths(every: Iterable[phys.Physical]) -> dict[phys.Physical, int]:
     """For each node, the nodes on its longest way up."""
-    depths = dict.fromkeys(phys.nodes(root), 0)
+    depths = dict.fromkeys(every, 0)
     for node in reversed(depths):
         for child in phys.children(node):
             depths[child] = max(depths[child], depths[node] + 1)
