@@ -37,7 +37,14 @@ def test_a_search_stores_its_indexes():
 
 
 def test_a_network_stores_rows_and_no_index():
-    assert stored_bytes(CHAIN, "rete") == (100 + 200) * (ROW_BYTES + 2 * CELL_BYTES)
+    row = ROW_BYTES + 2 * CELL_BYTES + LINK_BYTES + KEY_BYTES
+    assert stored_bytes(CHAIN, "rete") == (100 + 200) * row
+
+
+def test_a_set_stores_each_row_once():
+    text = CHAIN.replace("*", "DISTINCT ?c")
+    row = ROW_BYTES + CELL_BYTES
+    assert stored_bytes(text, "search") == stored_bytes(CHAIN, "search") + 200 * row
 
 
 def test_an_index_that_others_keep_is_free_for_its_predicates():

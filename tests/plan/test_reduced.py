@@ -50,7 +50,9 @@ changes = st.tuples(
 
 
 @pytest.mark.parametrize("pattern", QUERIES)
-@pytest.mark.parametrize(("strategy", "pushed"), [("search", 0), ("rete", 0), ("rete", 1)])
+@pytest.mark.parametrize(
+    ("strategy", "pushed"), [("search", 0), ("search", 1), ("rete", 0), ("rete", 1)]
+)
 @given(stream=st.lists(changes, min_size=1, max_size=40))
 @pytest.mark.slow
 def test_deltas_are_those_of_a_search(pattern, strategy, pushed, stream):

@@ -190,6 +190,7 @@ def _alternatives(
     for strategy in ("search", "rete") if max(tested, default=0) > 1 else ():
         yield replace(choices, strategy=strategy, reduced=True)
     if any(map(_can_be_pushed, walk(query.root))):
+        yield replace(choices, strategy="search", reduced=True, pushed=True)
         yield replace(choices, strategy="rete", reduced=True, pushed=True)
     if tested or any(isinstance(node, COUNTABLE) for node in walk(query.root)):
         yield replace(choices, strategy="counting")

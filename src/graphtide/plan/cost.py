@@ -60,14 +60,14 @@ COUNTING, COUNTED = 400.0, 80.0
 """What a change costs that is counted, and each key of a join tree that it touches: that is not
 done by the kernel."""
 
-MEMORY = 0.2
+MEMORY = 0.75
 """A plan that stores as many bytes as the quads without indexes is charged so much more."""
 
-QUAD_BYTES, ROW_BYTES, CELL_BYTES = 32, 20, 4
+QUAD_BYTES, ROW_BYTES, CELL_BYTES = 32, 16, 4
 """A quad; a row in a memory, beside each of its columns (`kernel.rowtable`, without spare room)."""
 
 LINK_BYTES, KEY_BYTES = 8, 12
-"""What an index takes for each quad of the graph, and for each key of the quads that are in it."""
+"""What an index takes for each quad of the graph or row of a memory, and for each of its keys."""
 
 DETAILED = 12
 """Patterns of a search up to which hubs are considered."""
@@ -112,7 +112,7 @@ def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
         expected = (usual + sum(costs) / len(costs)) / 2
         change += (expected + _weighted(costs, rates)) / 2 if sum(rates) else expected
     rows = list(_stored(every, expect))
-    held = sum(n * (ROW_BYTES + CELL_BYTES * width) for n, width in rows)
+    held = sum(n * each for n, each in rows)
     held += index_bytes((n for n in every if isinstance(n, phys.Search)), statistics)
     return PlanCost(change, sum(n for n, _ in rows), held, statistics.quads)
 
@@ -171,13 +171,23 @@ STORING = (
 
 
 def _stored(every: Iterable[phys.Physical], expect: Estimator) -> Iterator[tuple[float, int]]:
-    """The rows of each memory of a plan and their columns; of groups that are totals, one each."""
+    """The rows of each memory of a plan, and the bytes of one; of totals and sets, one each.
+
+    Memories of joins are indexed: room for keys is made as if each row had another one.
+    """
     for node in every:
-        if isinstance(node, phys.GroupBy) and all(map(is_counted, node.aggregates)):
-            yield expect(node).rows, len(node.schema)
+        totals = isinstance(node, phys.GroupBy) and all(map(is_counted, node.aggregates))
+        if totals or isinstance(node, phys.Unique):
+            yield expect(node).rows, _row_bytes(node)
         elif isinstance(node, STORING):
-            for child in phys.children(node):
-                yield expect(child).rows, len(child.schema)
+            indexed = {phys.HashJoin: 2, phys.SemiJoin: 1}.get(type(node), 0)
+            for number, child in enumerate(phys.children(node)):
+                index = LINK_BYTES + KEY_BYTES if number < indexed else 0
+                yield expect(child).rows, _row_bytes(child) + index
+
+
+def _row_bytes(node: phys.Physical) -> int:
+    return ROW_BYTES + CELL_BYTES * len(node.schema)
 
 
 def index_bytes(leaves: Iterable[phys.Search], statistics: Statistics) -> float:
@@ -224,11 +234,8 @@ def _lookups(leaf: phys.Search) -> Iterator[tuple[TriplePattern, IndexColumns]]:
 
 def _index_keys(columns: IndexColumns, predicate: Term | Var, statistics: Statistics) -> float:
     """How many keys the quads of a predicate have in an index."""
-    own = (
-        statistics.any_predicate()
-        if isinstance(predicate, Var)
-        else statistics.predicate(predicate)
-    )
+    some = None if isinstance(predicate, Var) else predicate
+    own = statistics.any_predicate() if some is None else statistics.predicate(some)
     by_subject, by_object = (column in columns for column in (0, 2))
     if by_subject and by_object:
         return own.count

@@ -511,10 +511,16 @@ def patterns_estimate(patterns: Iterable[TriplePattern], statistics: Statistics)
 
 
 def _reads(node: phys.Physical, other: phys.Physical) -> bool:
-    """Whether a plan is made from another one; of large plans, only the upper part is looked at."""
+    """Whether a plan is made from another one, or searches for its patterns, too.
+
+    Of large plans, only the upper part is looked at.
+    """
     rest = [node]
+    patterns = frozenset(other.patterns) if isinstance(other, phys.Search) else None
     for each in rest:
         if each is other:
+            return True
+        if patterns and isinstance(each, phys.Search) and patterns.issubset(each.patterns):
             return True
         if len(rest) < MOST_READ:
             rest += phys.children(each)
