@@ -47,7 +47,8 @@ LONG_PRODUCT = 3
 
 
 RISK = 2
-"""Factor by which a reduction must be better: one row with very many candidates makes it slow."""
+"""Factor by which a reduction by joins must be better: one row with very many candidates makes it
+slow and large. A search chooses its way for each row, and stores nothing on it."""
 
 
 GOOD_ENOUGH, SEVERAL = 1.5, 4
@@ -187,11 +188,12 @@ def _alternatives(
         yield replace(choices, strategy="rete")
     tested = [size for node in walk(query.root) for size in _tested(node)]
     # A network that joins one pattern with the rows in question stores no less than a semijoin.
-    for strategy in ("search", "rete") if max(tested, default=0) > 1 else ():
-        yield replace(choices, strategy=strategy, reduced=True)
-    if any(map(_can_be_pushed, walk(query.root))):
-        yield replace(choices, strategy="search", reduced=True, pushed=True)
-        yield replace(choices, strategy="rete", reduced=True, pushed=True)
+    if max(tested, default=0) > 1:
+        yield replace(choices, strategy="search", reduced=True)
+        yield replace(choices, strategy="rete", reduced=True)
+        if any(map(_can_be_pushed, walk(query.root))):
+            yield replace(choices, strategy="search", reduced=True, pushed=True)
+            yield replace(choices, strategy="rete", reduced=True, pushed=True)
     if tested or any(isinstance(node, COUNTABLE) for node in walk(query.root)):
         yield replace(choices, strategy="counting")
 
@@ -209,7 +211,15 @@ def _candidate(query: SelectQuery, choices: Choices) -> CandidatePlan:
 
 
 def _rank(candidate: CandidatePlan) -> float:
-    return candidate.cost.score * (RISK if candidate.choices.reduced else 1)
+    risky = candidate.choices.reduced and any(map(_has_joins, phys.nodes(candidate.plan.root)))
+    return candidate.cost.score * (RISK if risky else 1)
+
+
+def _has_joins(node: phys.Physical) -> bool:
+    """Whether a node tests rows by joins."""
+    return isinstance(node, phys.SemiJoin) and any(
+        isinstance(each, phys.HashJoin) for each in phys.nodes(node.right)
+    )
 
 
 def _tested(node: alg.Node) -> Iterator[int]:
@@ -220,12 +230,14 @@ def _tested(node: alg.Node) -> Iterator[int]:
 
 
 def _can_be_pushed(node: alg.Node) -> bool:
-    """Whether a node filters patterns by an EXISTS that one input node has all variables of."""
+    """Whether a node filters several inputs by an EXISTS that one of them has all variables of."""
     if not isinstance(node, alg.Filter) or not isinstance(node.child, alg.Bgp):
         return False
     tested = (each.pattern for each in walk(node.condition) if isinstance(each, Exists))
     groups = edges(list(dict.fromkeys(node.child.patterns)))
-    return any(isinstance(each, alg.Bgp) and input_with(groups, each) for each in tested)
+    return len(groups) > 1 and any(
+        isinstance(each, alg.Bgp) and input_with(groups, each) for each in tested
+    )
 
 
 def reason(

@@ -60,7 +60,7 @@ COUNTING, COUNTED = 400.0, 80.0
 """What a change costs that is counted, and each key of a join tree that it touches: that is not
 done by the kernel."""
 
-MEMORY = 0.75
+MEMORY = 0.2
 """A plan that stores as many bytes as the quads without indexes is charged so much more."""
 
 QUAD_BYTES, ROW_BYTES, CELL_BYTES = 32, 16, 4

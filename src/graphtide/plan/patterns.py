@@ -117,18 +117,18 @@ def edges(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]
 def input_with(
     groups: Sequence[Sequence[alg.TriplePattern]], tested: alg.Node
 ) -> Sequence[alg.TriplePattern]:
-    """That of several input nodes with all variables that they share with a (NOT) EXISTS, if any.
+    """The input node with all variables that several share with a (NOT) EXISTS, if there is one.
 
     >>> from graphtide.algebra.expressions import Var
     >>> p = alg.TriplePattern(Var("a"), Var("p"), Var("b"))
     >>> q = alg.TriplePattern(Var("b"), Var("q"), Var("c"))
-    >>> input_with([[p], [q]], alg.Bgp((p,))) == [p], input_with([[p]], alg.Bgp((p,)))
+    >>> input_with([[p], [q]], alg.Bgp((p,))) == [p], input_with([[p], [q]], alg.Bgp((p, q)))
     (True, ())
     """
     variables = [{v for p in group for v in pattern_variables(p)} for group in groups]
     wanted = set().union(*variables).intersection(schema(tested))
     whole = (group for group, own in zip(groups, variables, strict=True) if wanted <= own)
-    return next(whole, ()) if wanted and len(groups) > 1 else ()
+    return next(whole, ()) if wanted else ()
 
 
 def join_in_order(plans: Sequence[Physical]) -> Physical:
