@@ -35,6 +35,16 @@ SHAPES = {
     "optional": lambda n: (
         "?s <ex:p1> ?o " + " ".join(f"OPTIONAL {{ ?s <ex:p{i}> ?v{i} }}" for i in range(n))
     ),
+    "optional chain": lambda n: (
+        "?v0 <ex:p1> ?o " + " ".join(f"OPTIONAL {{ ?v{i} <ex:p{i}> ?v{i + 1} }}" for i in range(n))
+    ),
+    "optional chain of joins": lambda n: (
+        "?v0 <ex:p1> ?o "
+        + " ".join(
+            f"OPTIONAL {{ ?v{i} <ex:p{i}> ?v{i + 1} . ?v{i + 1} <ex:p{i + 1}> ?w{i} }}"
+            for i in range(n)
+        )
+    ),
     "union": lambda n: " UNION ".join(f"{{ ?s <ex:p{i}> ?v }}" for i in range(n)),
     "groups": lambda n: " ".join(f"{{ ?s <ex:p{i}>+ ?v }}" for i in range(n)),
 }
@@ -66,6 +76,23 @@ def test_twice_the_size_is_at_most_four_times_the_work(shape, strategy):
             work(f"SELECT * {{ {SHAPES[shape](n)} }}", statistics, strategy) for n in (50, 100)
         )
         assert large < QUADRATIC * small
+
+
+MOST_CALLS = 1_500_000
+"""Calls of Python functions that take less than a second."""
+
+
+@pytest.mark.parametrize("shape", ["optional", "optional chain"])
+def test_200_optionals_are_planned_within_a_second(shape):
+    text = f"SELECT * {{ {SHAPES[shape](200)} }}"
+    assert max(work(text, known, None) for known in (Statistics(), KNOWN)) < MOST_CALLS
+
+
+def test_a_plan_without_alternatives_is_neither_built_twice_nor_weighed(monkeypatch):
+    """One pattern in each OPTIONAL: a network has the same inputs as the searches."""
+    monkeypatch.setattr("graphtide.plan.choose.plan_cost", pytest.fail)
+    query = parse_query(f"SELECT * {{ {SHAPES['optional chain'](5)} }}")
+    assert choose_plan(query, KNOWN).strategy == "search"
 
 
 def test_nothing_is_decomposed_to_be_thrown_away(monkeypatch):

@@ -150,7 +150,13 @@ class RunningPlans:
         expected = {node: expect(node).rows for node in node_ids} if statistics.known else None
         known = actual and self._store.stores
         counted = actual_rows(plan.root, self._rows_of, self.terms, self.now) if known else None
+        statistics = self.with_indexes(statistics, plan)
         return NodeFacts(self.network.sizes(node_ids), expected, counted, answer, statistics)
+
+    def with_indexes(self, known: Statistics, own: QueryPlan | None = None) -> Statistics:
+        """Statistics with the indexes that there are anyway, if a plan that is running were not."""
+        leaves = () if own is None else map(self.number_of, searches(own.root))
+        return replace(known, indexes=self.programs.indexes(list(leaves)))
 
     def number_of(self, node: Search) -> int:
         """The number of the program of a search that is installed."""
@@ -307,12 +313,17 @@ class QueryRegistry:
         pinned: Pin | None = None,
         *,
         fresh: bool = True,
+        instead: QueryPlan | None = None,
     ) -> QueryPlan:
-        """A plan for a query, by current statistics; for one that ends soon, they need not be."""
+        """A plan for a query, by current statistics; for one that ends soon, they need not be.
+
+        It may take the place of a plan, `instead`.
+        """
         load_services(self.services, select)
         known = NOTHING_KNOWN
         if depends_on_data(select, union=self.union):
             known = self.plans.statistics(fresh=fresh, of=predicates_of(select.root))
+            known = self.plans.with_indexes(known, instead)
         return choose_plan(
             select, known, strategy=strategy, pinned=pinned, union=self.union, once=not fresh
         )
@@ -359,7 +370,7 @@ class QueryRegistry:
         select, strategy, pinned = query.asked
         if pinned is not None:
             return False
-        chosen = self.plan(select, strategy)
+        chosen = self.plan(select, strategy, instead=query.plan)
         self._planned[query.name] = self.plans.statistics()
         if chosen == query.plan:
             return False

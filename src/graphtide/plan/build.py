@@ -26,8 +26,8 @@ from graphtide.plan.demand import on_demand
 from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
 from graphtide.plan.patterns import Choices, Strategy
-from graphtide.plan.physical import Constant, Physical, QueryPlan, Unique
-from graphtide.plan.reduce import matched
+from graphtide.plan.physical import Constant, Physical, QueryPlan, Search, Unique
+from graphtide.plan.reduce import matched, searched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -297,8 +297,11 @@ class _Builder:
     def _filter(
         self, condition: Expression, child: alg.Node, given: Physical | None
     ) -> Steps[Physical]:
+        plan: Physical
         parts = conjuncts(condition)
-        if given is None and isinstance(child, alg.Bgp):
+        if given is None and isinstance(child, alg.Bgp) and self.choices.pushed:
+            plan, parts = yield self._pushed(child.patterns, parts)
+        elif given is None and isinstance(child, alg.Bgp):
             plan, parts = bgp.fuse_checks(
                 bgp.plan_patterns(child.patterns, self.choices),
                 [(part, as_existence(part)) for part in parts],
@@ -310,6 +313,34 @@ class _Builder:
         for part in sorted(parts, key=lambda part: as_existence(part) is not None):
             plan = yield self._condition(plan, part)
         return plan
+
+    def _pushed(
+        self, patterns: Sequence[alg.TriplePattern], parts: list[Expression]
+    ) -> Steps[tuple[Physical, list[Expression]]]:
+        """Inputs of a network, filtered by (NOT) EXISTS before they are joined.
+
+        Other inputs may be searched together. Returns also the conditions that no input has all
+        variables of.
+        """
+        groups = bgp.edges(list(dict.fromkeys(patterns)))
+        inputs: dict[tuple[alg.TriplePattern, ...], Physical] = {
+            tuple(each): make.search(each) for each in groups
+        }
+        left: list[Expression] = []
+        others = list(dict.fromkeys(patterns))
+        for part in parts:
+            existence = as_existence(part)
+            home = tuple(bgp.input_with(groups, existence[0].pattern)) if existence else ()
+            if home:
+                inputs[home] = yield self._condition(inputs[home], part)
+                others = [each for each in others if each not in home]
+            else:
+                left.append(part)
+        plans = list(inputs.values())
+        if self.choices.strategy == "search":
+            plans = [plan for plan in plans if not isinstance(plan, Search)]
+            plans += map(make.search, bgp.connected(others))
+        return join_best(plans, self.choices.expect), left
 
     def _condition(self, plan: Physical, part: Expression) -> Steps[Physical]:
         existence = as_existence(part)
@@ -346,6 +377,10 @@ class _Builder:
         patterns = list(dict.fromkeys(pattern.patterns))
         if any(isinstance(p.graph, alg.MergedGraph) for p in patterns):
             return None
+        if self.choices.pushed and self.choices.strategy == "search":
+            found = searched(left, keys, patterns, self.choices.expect)
+            if found is not None:
+                return found
         parts = [make.search(group) for group in bgp.edges(patterns)]
         return matched(left, keys, parts, self.choices.expect)
 

@@ -26,14 +26,14 @@ from graphtide.algebra.variables import pattern_variables
 from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan, build_prepared, prepared
-from graphtide.plan.cost import PlanCost, has_choice, least_cost, most_inputs, plan_cost
+from graphtide.plan.cost import PlanCost, has_choice, least_score, most_inputs, plan_cost
 from graphtide.plan.decomposition import decompose, is_loosely_connected
 from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
-from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
+from graphtide.plan.patterns import STRATEGIES, Choices, Strategy, edges, input_with
 from graphtide.plan.ranges import with_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
     from graphtide.plan.order import Pin
@@ -47,7 +47,8 @@ LONG_PRODUCT = 3
 
 
 RISK = 2
-"""Factor by which a reduction must be better: one row with very many candidates makes it slow."""
+"""Factor by which a reduction by joins must be better: one row with very many candidates makes it
+slow and large. A search chooses its way for each row, and stores nothing on it."""
 
 
 GOOD_ENOUGH, SEVERAL = 1.5, 4
@@ -149,11 +150,14 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     first = build_prepared(query, choices)
     if not has_choice(first.root):
         return first
-    candidates = _candidates(query, choices, first)
+    others = list(_alternatives(query, choices, first))
+    if not others:
+        return first
+    candidates = _candidates(query, choices, first, others)
     searched = next(candidates)
     inputs = most_inputs(first.root)
     enough = GOOD_ENOUGH if inputs >= SEVERAL else 1.0
-    if searched.cost.change <= enough * least_cost(inputs):
+    if searched.cost.score <= enough * least_score(first.root, inputs, choices.expect):
         return first
     return min((searched, *candidates), key=_rank).plan
 
@@ -161,25 +165,37 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
 class CandidatePlan(NamedTuple):
     """A plan that was considered, and its cost."""
 
-    strategy: Strategy
-    reduced: bool
+    choices: Choices
     plan: phys.QueryPlan
     cost: PlanCost
 
 
 def _candidates(
-    query: SelectQuery, choices: Choices, searched: phys.QueryPlan
+    query: SelectQuery, choices: Choices, searched: phys.QueryPlan, others: Iterable[Choices]
 ) -> Iterator[CandidatePlan]:
     """The plans of a prepared query; `search` first, which is taken if others are no better."""
-    yield CandidatePlan("search", False, searched, plan_cost(searched.root, choices.expect))
-    yield _candidate(query, replace(choices, strategy="rete"))
+    yield CandidatePlan(choices, searched, plan_cost(searched.root, choices.expect))
+    for other in others:
+        with suppress(UnsupportedError):  # not everything can be counted
+            yield _candidate(query, other)
+
+
+def _alternatives(
+    query: SelectQuery, choices: Choices, searched: phys.QueryPlan
+) -> Iterator[Choices]:
+    """By what a prepared query may be planned beside a search."""
+    if most_inputs(searched.root) > 1:  # a network would not have the same inputs
+        yield replace(choices, strategy="rete")
     tested = [size for node in walk(query.root) for size in _tested(node)]
     # A network that joins one pattern with the rows in question stores no less than a semijoin.
-    for strategy in ("search", "rete") if max(tested, default=0) > 1 else ():
-        yield _candidate(query, replace(choices, strategy=strategy, reduced=True))
+    if max(tested, default=0) > 1:
+        yield replace(choices, strategy="search", reduced=True)
+        yield replace(choices, strategy="rete", reduced=True)
+        if any(map(_can_be_pushed, walk(query.root))):
+            yield replace(choices, strategy="search", reduced=True, pushed=True)
+            yield replace(choices, strategy="rete", reduced=True, pushed=True)
     if tested or any(isinstance(node, COUNTABLE) for node in walk(query.root)):
-        with suppress(UnsupportedError):
-            yield _candidate(query, replace(choices, strategy="counting"))
+        yield replace(choices, strategy="counting")
 
 
 COUNTABLE = alg.Group | alg.Distinct
@@ -191,11 +207,19 @@ def _candidate(query: SelectQuery, choices: Choices) -> CandidatePlan:
     choices = replace(choices, expect=Estimator(choices.statistics))
     plan = build_prepared(query, choices)
     cost = plan_cost(plan.root, choices.expect)
-    return CandidatePlan(choices.strategy, choices.reduced, plan, cost)
+    return CandidatePlan(choices, plan, cost)
 
 
 def _rank(candidate: CandidatePlan) -> float:
-    return candidate.cost.score * (RISK if candidate.reduced else 1)
+    risky = candidate.choices.reduced and any(map(_has_joins, phys.nodes(candidate.plan.root)))
+    return candidate.cost.score * (RISK if risky else 1)
+
+
+def _has_joins(node: phys.Physical) -> bool:
+    """Whether a node tests rows by joins."""
+    return isinstance(node, phys.SemiJoin) and any(
+        isinstance(each, phys.HashJoin) for each in phys.nodes(node.right)
+    )
 
 
 def _tested(node: alg.Node) -> Iterator[int]:
@@ -203,6 +227,17 @@ def _tested(node: alg.Node) -> Iterator[int]:
     for each in walk(node.condition) if isinstance(node, alg.Filter) else ():
         if isinstance(each, Exists) and isinstance(each.pattern, alg.Bgp):
             yield len(each.pattern.patterns)
+
+
+def _can_be_pushed(node: alg.Node) -> bool:
+    """Whether a node filters several inputs by an EXISTS that one of them has all variables of."""
+    if not isinstance(node, alg.Filter) or not isinstance(node.child, alg.Bgp):
+        return False
+    tested = (each.pattern for each in walk(node.condition) if isinstance(each, Exists))
+    groups = edges(list(dict.fromkeys(node.child.patterns)))
+    return len(groups) > 1 and any(
+        isinstance(each, alg.Bgp) and input_with(groups, each) for each in tested
+    )
 
 
 def reason(
@@ -231,12 +266,16 @@ def reason(
         return "search is the default: it stores nothing but the quads"
     choices = Choices("search", statistics, union=union)
     query = prepared(query, choices)
-    every = sorted(_candidates(query, choices, build_prepared(query, choices)), key=_rank)
+    first = build_prepared(query, choices)
+    others = _alternatives(query, choices, first)
+    every = sorted(_candidates(query, choices, first, others), key=_rank)
     best = every[0].cost
     lines = ["expected for an average change, with the rows that are stored; the best is first:"]
-    for name, reduced, other, cost in every:
+    for tried, other, cost in every:
         work = f"{cost.change:,.0f} candidates and rows, {cost.stored:,.0f} stored"
-        text = f"{name}{', reduced' * reduced}: {work}"
+        work += f", {cost.stored_bytes / 1e6:,.2f} MB with indexes"
+        name = f"{tried.strategy}{', reduced' * tried.reduced}{', pushed down' * tried.pushed}"
+        text = f"{name}: {work}"
         if plan in (other, _with_ranges(other)):
             text += ", which is running"
         elif cost.change > best.change:

@@ -18,10 +18,13 @@ from math import log2, prod, sqrt
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import pattern_variables
+from graphtide.kernel.search.program import ExistsCheck, SearchProgram, needed_indexes
 from graphtide.plan import physical as phys
 from graphtide.plan.counting import ROOT, is_counted, sent
 from graphtide.plan.estimate import (
+    EVERY_PREDICATE,
     MOST_ROWS,
     Estimate,
     Estimator,
@@ -35,8 +38,10 @@ from graphtide.plan.estimate import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import TriplePattern
+    from graphtide.kernel.search.program import Pattern
+    from graphtide.plan.estimate import IndexColumns
+    from graphtide.rdf.terms import Term
 
 ANYWAY = 25.0
 """What a change costs whatever the plan: to be read, stored and reported."""
@@ -55,7 +60,13 @@ COUNTING, COUNTED = 20.0, 6.0
 """What a change costs that is counted, and each key of a join tree that it touches."""
 
 MEMORY = 0.2
-"""A plan that stores a row per quad of the graph is charged so much more for a change."""
+"""A plan that stores as many bytes as the quads without indexes is charged so much more."""
+
+QUAD_BYTES, ROW_BYTES, CELL_BYTES = 32, 16, 4
+"""A quad; a row in a memory, beside each of its columns (`kernel.rowtable`, without spare room)."""
+
+LINK_BYTES, KEY_BYTES = 8, 12
+"""What an index takes for each quad of the graph or row of a memory, and for each of its keys."""
 
 DETAILED = 12
 """Patterns of a search up to which hubs are considered."""
@@ -63,22 +74,24 @@ DETAILED = 12
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """What an average change costs, and the rows that the plan stores."""
+    """What an average change costs, the rows that the plan stores, and their bytes with indexes."""
 
     change: float
     stored: float
+    stored_bytes: float
     quads: int
 
     @property
     def score(self) -> float:
         """What plans are compared by: time, weighted by memory."""
-        return self.change * (1 + MEMORY * self.stored / max(self.quads, 1))
+        return self.change * (1 + MEMORY * self.stored_bytes / (QUAD_BYTES * max(self.quads, 1)))
 
 
 def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
     """The cost of a plan."""
     statistics = expect.statistics
-    above, depths = _rows_above(root, expect), _depths(root)
+    every = phys.nodes(root)
+    above, depths = _rows_above(every, expect), _depths(every)
     quads: list[float] = []
     rates: list[float] = []
     costs: list[float] = []
@@ -97,15 +110,23 @@ def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
         usual = _weighted(costs, quads)
         expected = (usual + sum(costs) / len(costs)) / 2
         change += (expected + _weighted(costs, rates)) / 2 if sum(rates) else expected
-    return PlanCost(change, stored_rows(root, expect), statistics.quads)
+    rows = list(_stored(every, expect))
+    held = sum(n * each for n, each in rows)
+    held += index_bytes((n for n in every if isinstance(n, phys.Search)), statistics)
+    return PlanCost(change, sum(n for n, _ in rows), held, statistics.quads)
 
 
-def least_cost(inputs: int) -> float:
-    """What a change costs at least in a network with so many inputs, whatever the data.
+def least_score(root: phys.Physical, inputs: int, expect: Estimator) -> float:
+    """The score at least of a network with so many inputs in the place of a plan of searches.
 
-    Its row is stored, and goes through as many joins as a balanced tree has levels.
+    A changed row is stored, and goes through as many joins as a balanced tree has levels; the
+    network stores the rows of its inputs.
     """
-    return ANYWAY + 1 + STORED + NODE * log2(max(inputs, 2))
+    change = ANYWAY + 1 + STORED + NODE * log2(max(inputs, 2))
+    statistics = expect.statistics
+    patterns = (p for leaf in phys.searches(root) for p in leaf.patterns)
+    rows = sum(pattern_estimate(p, statistics).rows for p in patterns if pattern_variables(p)[1:])
+    return PlanCost(change, rows, rows * ROW_BYTES, statistics.quads).score
 
 
 def most_inputs(root: phys.Physical) -> int:
@@ -148,21 +169,82 @@ STORING = (
 """Nodes that store something for the rows they receive."""
 
 
-def stored_rows(root: phys.Physical, expect: Estimator) -> float:
-    """The rows in the memories of a plan; of groups whose totals are enough, one each."""
-    found = 0.0
-    for node in phys.nodes(root):
-        if isinstance(node, phys.GroupBy) and all(map(is_counted, node.aggregates)):
-            found += expect(node).rows
+def _stored(every: Iterable[phys.Physical], expect: Estimator) -> Iterator[tuple[float, int]]:
+    """The rows of each memory of a plan, and the bytes of one; of totals and sets, one each.
+
+    Memories of joins are indexed: room for keys is made as if each row had another one.
+    """
+    for node in every:
+        totals = isinstance(node, phys.GroupBy) and all(map(is_counted, node.aggregates))
+        if totals or isinstance(node, phys.Unique):
+            yield expect(node).rows, _row_bytes(node)
         elif isinstance(node, STORING):
-            found += sum(expect(child).rows for child in phys.children(node))
+            indexed = {phys.HashJoin: 2, phys.SemiJoin: 1}.get(type(node), 0)
+            for number, child in enumerate(phys.children(node)):
+                index = LINK_BYTES + KEY_BYTES if number < indexed else 0
+                yield expect(child).rows, _row_bytes(child) + index
+
+
+def _row_bytes(node: phys.Physical) -> int:
+    return ROW_BYTES + CELL_BYTES * len(node.schema)
+
+
+def index_bytes(leaves: Iterable[phys.Search], statistics: Statistics) -> float:
+    """The bytes of the indexes that searches need and that are not kept for other queries.
+
+    Every quad has the links of all indexes; keys are only those of the predicates in an index.
+    """
+    wanted: dict[IndexColumns, set[Term | Var]] = {}
+    for leaf in leaves:
+        for pattern, columns in _lookups(leaf):
+            wanted.setdefault(columns, set()).add(pattern.predicate)
+    found = 0.0
+    for columns, predicates in wanted.items():
+        kept = statistics.indexes.get(columns, ())
+        found += 0 if kept else LINK_BYTES * statistics.quads
+        for each in predicates if EVERY_PREDICATE not in kept else ():
+            if isinstance(each, Var) or statistics.name(each) not in kept:
+                found += KEY_BYTES * _index_keys(columns, each, statistics)
     return found
 
 
-def _rows_above(root: phys.Physical, expect: Estimator) -> dict[phys.Physical, float]:
+def _lookups(leaf: phys.Search) -> Iterator[tuple[TriplePattern, IndexColumns]]:
+    """The patterns of a search, each with the columns of an index that it may be looked up by."""
+    if len(leaf.patterns) == 1 and not leaf.checks:
+        return
+    numbers: dict[object, int] = {}
+
+    def pattern(triple: TriplePattern) -> Pattern:
+        s, p, o, g = (
+            -1 - numbers.setdefault(each, len(numbers)) if isinstance(each, Var) else 0
+            for each in (triple.subject, triple.predicate, triple.object, triple.graph)
+        )
+        return s, p, o, g
+
+    groups = [leaf.patterns, *(check.patterns for check in leaf.checks)]
+    outer, *checks = (tuple(map(pattern, group)) for group in groups)
+    found = needed_indexes(
+        SearchProgram(outer, len(numbers), tuple(ExistsCheck(False, each) for each in checks))
+    )
+    for triple in (triple for group in groups for triple in group):
+        for columns in found[pattern(triple)]:
+            yield triple, columns
+
+
+def _index_keys(columns: IndexColumns, predicate: Term | Var, statistics: Statistics) -> float:
+    """How many keys the quads of a predicate have in an index."""
+    some = None if isinstance(predicate, Var) else predicate
+    own = statistics.any_predicate() if some is None else statistics.predicate(some)
+    by_subject, by_object = (column in columns for column in (0, 2))
+    if by_subject and by_object:
+        return own.count
+    return own.subjects if by_subject else own.objects if by_object else 1.0
+
+
+def _rows_above(every: Sequence[phys.Physical], expect: Estimator) -> dict[phys.Physical, float]:
     """For each node, what one row of its output costs the nodes above it."""
-    above = dict.fromkeys(phys.nodes(root), 0.0)
-    above[root] = SENT  # the answer
+    above = dict.fromkeys(every, 0.0)
+    above[every[-1]] = SENT  # the answer
     for node in reversed(above):  # from the root down: a node after its consumers
         if isinstance(node, phys.Counting):
             for child, (keys, groups) in zip(node.inputs, counted_keys(node, expect), strict=True):
@@ -212,9 +294,9 @@ def _different(rows: Estimate, variables: Iterable[Var]) -> float:
     return max(1.0, min(prod(rows.of(v) for v in variables), rows.rows))
 
 
-def _depths(root: phys.Physical) -> dict[phys.Physical, int]:
+def _depths(every: Iterable[phys.Physical]) -> dict[phys.Physical, int]:
     """For each node, the nodes on its longest way up."""
-    depths = dict.fromkeys(phys.nodes(root), 0)
+    depths = dict.fromkeys(every, 0)
     for node in reversed(depths):
         for child in phys.children(node):
             depths[child] = max(depths[child], depths[node] + 1)

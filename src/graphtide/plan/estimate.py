@@ -78,6 +78,12 @@ class PredicateStats:
             yield max(hubs.values(), default=average) + 1
 
 
+IndexColumns = tuple[int, ...]
+"""The columns of a quad, from 0 to 3, that an index finds quads by."""
+
+EVERY_PREDICATE = -1
+"""Stands for all predicates, as in `kernel.search.program`."""
+
 DRIFTED = 2
 """The factor by which the statistics of a predicate must have changed to plan again."""
 
@@ -109,6 +115,9 @@ class Statistics:
 
     instances: Mapping[Hashable, StoredSample] = field(default_factory=dict, repr=False)
     """Samples of the instances of classes."""
+
+    indexes: Mapping[IndexColumns, Collection[Hashable]] = field(default_factory=dict, repr=False)
+    """Indexes that are kept for other queries, by columns: the names of the predicates in them."""
 
     name: Callable[[Term], Hashable] = field(default=lambda term: term, repr=False, compare=False)
     """What a class or a hub is called: by its id, so that not all of them are decoded."""
@@ -502,10 +511,16 @@ def patterns_estimate(patterns: Iterable[TriplePattern], statistics: Statistics)
 
 
 def _reads(node: phys.Physical, other: phys.Physical) -> bool:
-    """Whether a plan is made from another one; of large plans, only the upper part is looked at."""
+    """Whether a plan is made from another one, or searches for its patterns, too.
+
+    Of large plans, only the upper part is looked at.
+    """
     rest = [node]
+    patterns = frozenset(other.patterns) if isinstance(other, phys.Search) else None
     for each in rest:
         if each is other:
+            return True
+        if patterns and isinstance(each, phys.Search) and patterns.issubset(each.patterns):
             return True
         if len(rest) < MOST_READ:
             rest += phys.children(each)

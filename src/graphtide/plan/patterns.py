@@ -50,7 +50,8 @@ class Choices:
     `pinned` applies to the basic graph pattern with as many triple patterns as the tree.
     With `union`, the default graph is the union of all graphs. `groups` says which patterns are one
     input node of a Rete network, by default `edges`. With `reduced`, (NOT) EXISTS over triple
-    patterns is a join of the patterns with the rows in question (`plan.reduce`).
+    patterns is a join of the patterns with the rows in question (`plan.reduce`). With `pushed`, it
+    filters the rows of one input node that has all of its variables, before these are joined.
     """
 
     strategy: Strategy = DEFAULT_STRATEGY
@@ -59,6 +60,7 @@ class Choices:
     union: bool = False
     groups: Groups | None = None
     reduced: bool = False
+    pushed: bool = False
     expect: Estimator = field(
         default_factory=lambda: Estimator(NOTHING_KNOWN), compare=False, repr=False
     )
@@ -110,6 +112,23 @@ def edges(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]
         else:
             home.append(pattern)
     return groups
+
+
+def input_with(
+    groups: Sequence[Sequence[alg.TriplePattern]], tested: alg.Node
+) -> Sequence[alg.TriplePattern]:
+    """The input node with all variables that several share with a (NOT) EXISTS, if there is one.
+
+    >>> from graphtide.algebra.expressions import Var
+    >>> p = alg.TriplePattern(Var("a"), Var("p"), Var("b"))
+    >>> q = alg.TriplePattern(Var("b"), Var("q"), Var("c"))
+    >>> input_with([[p], [q]], alg.Bgp((p,))) == [p], input_with([[p], [q]], alg.Bgp((p, q)))
+    (True, ())
+    """
+    variables = [{v for p in group for v in pattern_variables(p)} for group in groups]
+    wanted = set().union(*variables).intersection(schema(tested))
+    whole = (group for group, own in zip(groups, variables, strict=True) if wanted <= own)
+    return next(whole, ()) if wanted else ()
 
 
 def join_in_order(plans: Sequence[Physical]) -> Physical:

@@ -12,35 +12,51 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.plan import make
-from graphtide.plan.order import join_best
-from graphtide.plan.physical import HashJoin, Physical, Unique
+from graphtide.plan.order import distinct, join_distinct
+from graphtide.plan.patterns import connected
+from graphtide.plan.physical import Search, Unique
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.algebra.expressions import Var
+    from graphtide.algebra.nodes import TriplePattern
     from graphtide.algebra.variables import Schema
     from graphtide.plan.estimate import Estimator
+    from graphtide.plan.physical import Physical
 
-FEWER = 0.5
-"""The share of the rows that may be left where equal ones are counted."""
+
+REPEATED = 0.5
+"""The share of rows that differ up to which they are counted before a semijoin gets them."""
+
+
+def searched(
+    rows: Physical, keys: Schema, patterns: Sequence[TriplePattern], expect: Estimator
+) -> Physical | None:
+    """The keys of searched rows for which patterns have a match, by one search for both.
+
+    It finds every match of a row, but stores no joined rows. None if it would be too large.
+    """
+    if not isinstance(rows, Search) or rows.checks:
+        return None
+    whole, *others = connected([*rows.patterns, *patterns])
+    return None if others else _keys(make.search(whole), keys, rows, expect)
+
+
+def _keys(found: Physical, keys: Schema, rows: Physical, expect: Estimator) -> Physical:
+    """What was found for rows: their keys once, if otherwise each would be there several times."""
+    every = expect(found)
+    different = distinct(every, keys)
+    different = different.scaled(min(1.0, expect(rows).rows / max(different.rows, 1e-9)))
+    if isinstance(found, Unique) or different.rows > REPEATED * every.rows:
+        return found
+    once = make.unique(make.keep(found, keys))
+    expect.learn(once, different)
+    return once
 
 
 def matched(rows: Physical, keys: Schema, parts: Sequence[Physical], expect: Estimator) -> Physical:
     """The keys of rows for which all parts have a match."""
-    asked = make.unique(make.keep(rows, keys))
-    tree = join_best([asked, *parts], expect)
-    return _narrowed(tree, frozenset(keys), expect)
-
-
-def _narrowed(node: Physical, read: frozenset[Var], expect: Estimator) -> Physical:
-    """A tree of joins without columns that nobody reads, where that leaves fewer rows."""
-    if isinstance(node, HashJoin):
-        inner = read.union(node.keys, node.loose)
-        left, right = (_narrowed(side, inner, expect) for side in (node.left, node.right))
-        node = make.join(left, right)
-    kept = tuple(v for v in node.schema if v in read)
-    if kept == node.schema or isinstance(node, Unique):
-        return node
-    counted = make.unique(make.keep(node, kept))
-    return counted if expect(counted).rows < FEWER * expect(node).rows else node
+    asked = make.keep(rows, keys)
+    if not isinstance(rows, Search) or len(keys) < len(rows.schema):
+        asked = make.unique(asked)  # rows of a search are different
+    return _keys(join_distinct([asked, *parts], frozenset(keys), expect), keys, rows, expect)

@@ -82,7 +82,7 @@ def make_operator(node: phys.Physical, terms: TermDictionary, now: Now | None = 
         case phys.Merge():
             return MergeRows(len(node.schema))
         case phys.Unique():
-            return DistinctKernel(len(node.schema))
+            return DistinctRows(len(node.schema))
         case phys.Keep(child, sources):
             numbers = {v: number for number, v in enumerate(child.schema)}
             return KeepColumns([-1 if v is None else numbers[v] for v in sources])
@@ -121,6 +121,31 @@ def constant_batch(node: phys.Constant, terms: TermDictionary) -> Ints:
     """A constant's rows as the changes of the first transaction."""
     rows = [(0, 1, *(0 if t is None else terms.intern(t) for t in row)) for row in node.rows]
     return make_batch(rows, len(node.schema))
+
+
+AT_ONCE = 2048
+"""Rows that a set makes room for at a time: of a large batch, most may be there already."""
+
+
+class DistinctRows:
+    """DISTINCT, in parts of a batch."""
+
+    def __init__(self, width: int) -> None:
+        self._rows = DistinctKernel(width)
+        self.held_ids = self._rows.held_ids
+        self.sizes = self._rows.sizes
+
+    def step(self, batch: Ints) -> Ints:
+        """The change of the set of rows for a change of their counts."""
+        if len(batch) <= AT_ONCE:
+            return self._rows.step(batch)
+        parts = (batch[at : at + AT_ONCE] for at in range(0, len(batch), AT_ONCE))
+        return np.concatenate([self._rows.step(part) for part in parts])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._rows.nbytes
 
 
 class Stateless:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections import Counter
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from pyoxigraph import NamedNode
 
@@ -11,11 +12,17 @@ from graphtide.algebra.nodes import Aggregate, DefaultGraph, TriplePattern
 from graphtide.algebra.traverse import replaced
 from graphtide.algebra.variables import merge
 from graphtide.algebra.windows import WINDOW_SPACE
-from graphtide.kernel.search.program import ExistsCheck, Pattern, SearchProgram
+from graphtide.kernel.search.program import (
+    Columns,
+    ExistsCheck,
+    Pattern,
+    SearchProgram,
+    needed_indexes,
+)
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.variables import Schema
     from graphtide.kernel import QuadStore
@@ -62,6 +69,7 @@ class SharedPrograms:
         self._numbers: dict[SearchProgram, int] = {}
         self._installed: dict[int, SearchProgram] = {}
         self._users: dict[int, int] = {}
+        self._indexes: dict[Columns, Counter[int]] = {}  # programs that need one, by predicate
 
     def acquire(self, program: SearchProgram) -> int:
         """The number of a program in the store, installing it for its first user."""
@@ -72,6 +80,7 @@ class SharedPrograms:
             self._numbers[program] = number
             self._installed[number] = program
             self._users[number] = 0
+            _count_indexes(program, self._indexes, 1)
         self._users[number] += 1
         return number
 
@@ -83,9 +92,21 @@ class SharedPrograms:
         """One user less; without users the program is removed from the store."""
         self._users[number] -= 1
         if self._users[number] == 0:
-            del self._users[number], self._numbers[self._installed.pop(number)]
+            program = self._installed.pop(number)
+            del self._users[number], self._numbers[program]
+            _count_indexes(program, self._indexes, -1)
             self._store.remove(number)
             self.version += 1
+
+    def indexes(self, without: Collection[int] = ()) -> Mapping[Columns, Counter[int]]:
+        """The columns of each index and the predicates in it, also if some had one user less."""
+        own = [self._installed[number] for number in without if self._users[number] == 1]
+        if not own:
+            return self._indexes
+        left = {columns: counts.copy() for columns, counts in self._indexes.items()}
+        for program in own:
+            _count_indexes(program, left, -1)
+        return left
 
     def patterns(self) -> Iterator[Pattern]:
         """The patterns of all programs; `version` changes when they do."""
@@ -93,6 +114,19 @@ class SharedPrograms:
 
     def __len__(self) -> int:
         return len(self._users)
+
+
+def _count_indexes(
+    program: SearchProgram, indexes: dict[Columns, Counter[int]], diff: Literal[1, -1]
+) -> None:
+    """Count a program, or no longer, for each index that it needs; -1 is every predicate."""
+    for pattern, wanted in needed_indexes(program).items():
+        predicate = max(pattern[1], -1)
+        for columns in wanted:
+            counts = indexes.setdefault(columns, Counter())
+            counts[predicate] += diff
+            if not counts[predicate]:
+                del counts[predicate]
 
 
 # --- equal nodes ---
