@@ -97,13 +97,6 @@ def test_the_table_has_a_column_for_each_size_and_the_growth():
     assert cells == ["MIN", "2.00", "3.00", "1.5", "1.5", "logarithmic"]
 
 
-def test_rows_of_objects_are_not_measured_at_every_size():
-    tasks = make_tasks(["COUNT", "top 10"], [1000, 10**7], 0)
-    assert [(task.operator, task.size) for task in tasks] == [
-        ("COUNT", 1000), ("top 10", 1000), ("COUNT", 10**7),
-    ]  # fmt: skip
-
-
 @pytest.mark.slow
 def test_plot(tmp_path):
     files = write_plot(report(results()).plot, tmp_path / "cost")
