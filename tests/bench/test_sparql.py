@@ -16,7 +16,6 @@ from graphtide.bench.sparql import (
     OperatorTask,
     change_round,
     find_operators,
-    make_tasks,
     measure,
     report,
 )
