@@ -16,7 +16,6 @@ from graphtide.bench.sparql import (
     OperatorTask,
     change_round,
     find_operators,
-    make_tasks,
     measure,
     report,
 )
@@ -95,13 +94,6 @@ def test_the_table_has_a_column_for_each_size_and_the_growth():
     ]  # fmt: skip
     cells = [next(iter(column.cells)) for column in table.columns]
     assert cells == ["MIN", "2.00", "3.00", "1.5", "1.5", "logarithmic"]
-
-
-def test_rows_of_objects_are_not_measured_at_every_size():
-    tasks = make_tasks(["COUNT", "top 10"], [1000, 10**7], 0)
-    assert [(task.operator, task.size) for task in tasks] == [
-        ("COUNT", 1000), ("top 10", 1000), ("COUNT", 10**7),
-    ]  # fmt: skip
 
 
 @pytest.mark.slow

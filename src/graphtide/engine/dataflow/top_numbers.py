@@ -57,19 +57,21 @@ class TopNumbers:
 
     def __init__(self, node: TopK, terms: TermDictionary) -> None:
         self._node, self._terms = node, terms
-        self._column, descending = sort_columns(node)[0]
+        self._column, self._descending = sort_columns(node)[0]
         self._keys = RowKeys(node, terms, skipped=1)
         self._end = node.offset + (node.limit or 0)
         self._range = RowRange(node.offset, self._end)
         self._width = len(node.schema)
-        self._rows = SortedRows(
-            len(node.child.schema), self._column - VALUES, descending=descending
-        )
+        self._rows = self._no_rows()
         self._ids = LearnedIds(terms, [self._column])
         self._first = SortedList()
         self._bound = inf
         self._most = 2 * (self._end + SPARE)
         self._exact: TopRows | None = None
+
+    def _no_rows(self) -> SortedRows:
+        width = len(self._node.child.schema)
+        return SortedRows(width, self._column - VALUES, descending=self._descending)
 
     def step(self, batch: Ints) -> Ints:
         """The rows that come into the range and leave it."""
@@ -165,7 +167,7 @@ class TopNumbers:
         exact = TopRows(self._node, self._terms)
         exact.load(lines)
         self._exact = exact
-        self._first.clear()
+        self._first, self._rows = SortedList(), self._no_rows()
         return exact
 
     def in_order(self) -> list[Row]:
