@@ -170,6 +170,17 @@ def test_choices_on_skewed_graphs(shape, name, expected):
     assert all(any(each in line for each in reasons) for line in lines[1:])
 
 
+def test_a_plan_that_would_be_chosen_now_is_said_to_be():
+    graph, name = LiveGraph(), "co-tag with two constants"
+    query = graph.watch(query_text(name))  # nothing is known of the graph yet
+    data = WorkloadGraph(graph.terms, name, 5000, "zipf", seed=1)
+    graph.apply_ids(*data.all_edges().T)
+    lines = query.explain(why=True).splitlines()
+    assert query.strategy == "search"
+    assert next(line for line in lines if line.startswith("rete:")).endswith("chosen now")
+    assert next(line for line in lines if line.startswith("search:")).endswith("is running")
+
+
 def test_counting_costs_the_partners_of_hubs():
     """By hand: of 20 + 80 edges into `b`, 20 go to the hub, which has 100 of 180 edges out of `b`.
 

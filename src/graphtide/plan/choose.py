@@ -278,6 +278,8 @@ def reason(
         text = f"{name}: {work}"
         if plan in (other, _with_ranges(other)):
             text += ", which is running"
+        elif cost is best:
+            text += ", which would be chosen now"
         elif cost.change > best.change:
             text += f": {cost.change / best.change:,.1f} times the work"
         else:
