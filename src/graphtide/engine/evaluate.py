@@ -7,12 +7,15 @@ non-deterministic functions: NOW, RAND, UUID, STRUUID, BNODE.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.algebra.nodes import SelectQuery, Slice
+from graphtide.algebra.variables import schema
 from graphtide.engine.dataflow.conditions import CHECKED_EVERY
 from graphtide.engine.dataflow.network import SearchRows, first_rows
 from graphtide.engine.dataflow.operators import Operator, make_operator
@@ -36,8 +39,10 @@ from graphtide.plan.samples import StoredSample
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator
 
-    from graphtide.algebra.nodes import Slice
     from graphtide.algebra.variables import Schema
+    from graphtide.engine.dataflow.running_plans import RunningPlans
+    from graphtide.engine.queries import QueryRegistry
+    from graphtide.kernel import QuadStore
     from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
@@ -284,6 +289,44 @@ def _hubs(rows: Ints) -> dict[int, dict[Hashable, int]]:
     for predicate, value, degree in rows[rank < MAX_HUBS].tolist():
         found.setdefault(predicate, {})[value] = degree
     return found
+
+
+class PreparedQuery:
+    """A query that is evaluated again and again: its plan and its indexes are kept in between.
+
+    It calls no function that a standing query may not call. As long as the quads are the same, its
+    rows are, too, unless it reads the clock.
+    """
+
+    def __init__(self, registry: QueryRegistry, select: SelectQuery) -> None:
+        self._registry = registry
+        self._reads_clock = reads_clock(select.root)
+        self._as_of: tuple[QuadStore, int, int] | None = None
+        self._rows: Ints | None = None
+        self._order = select.root if isinstance(select.root, Slice) else None
+        if self._order is not None:
+            child = self._order.child
+            select = replace(select, root=child, variables=schema(child))
+        self._plan = registry.plan(select, "search", fresh=False)
+        self._numbers = registry.plans.hold(self._plan)
+
+    def rows(self) -> Ints:
+        """The rows now, as a batch of ids; in their order, if the query has one."""
+        plans, order, as_of = self._registry.plans, self._order, self._registry.as_of()
+        if self._rows is None or self._reads_clock or as_of != self._as_of:
+            rows = plans.evaluate(self._plan)
+            if order is not None:
+                rows = in_order(rows, self._plan.root, order, plans.terms)
+            self._rows, self._as_of = rows, as_of
+        return self._rows
+
+    def move_to(self, plans: RunningPlans) -> None:
+        """Hold the programs among other plans at work."""
+        self._numbers = plans.hold(self._plan)
+
+    def close(self) -> None:
+        """Free what only it needed."""
+        self._registry.plans.let_go(self._numbers)
 
 
 FIRST_REPLAN = 10_000

@@ -5,227 +5,53 @@ Queries share quads, indexes and equal plan nodes; the registry knows which quer
 
 from __future__ import annotations
 
-from dataclasses import replace
 from logging import getLogger
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra.clock import reads_clock
-from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import SelectQuery, Slice
-from graphtide.algebra.variables import predicates_of, schema
-from graphtide.engine.dataflow.due_rows import Now
-from graphtide.engine.dataflow.network import SMALL, Network, NodeIds, actual_rows
+from graphtide.algebra.variables import predicates_of
+from graphtide.engine.dataflow.network import SMALL
 from graphtide.engine.dataflow.operators import KeepColumns
-from graphtide.engine.dataflow.programs import SharedPrograms, to_program
-from graphtide.engine.evaluate import FIRST_REPLAN, ChangeRates, evaluate_once, in_order, measure
+from graphtide.engine.dataflow.running_plans import RunningPlans, StartingPlan
+from graphtide.engine.evaluate import FIRST_REPLAN, PreparedQuery
 from graphtide.engine.services import load_services
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, LimitError
 from graphtide.limits import Allowance
 from graphtide.plan.choose import choose_plan, depends_on_data
-from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics
-from graphtide.plan.explain import NodeFacts
-from graphtide.plan.physical import QueryPlan, Search, predicates, searches
+from graphtide.plan.estimate import NOTHING_KNOWN, Statistics
+from graphtide.plan.physical import QueryPlan, predicates, searches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
+    from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.dataflow.network import Node
     from graphtide.engine.results import Delta, TransactionTimes
     from graphtide.engine.services import ServiceTables
     from graphtide.engine.watch import Query
     from graphtide.kernel import QuadStore
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.kernel.batch import Ints
     from graphtide.limits import Limits
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.terms import Term
 
 log = getLogger(__name__)
-
-STALE, FRESH = 5, 100
-"""Statistics are measured anew after as many changes as this part of the quads: for one-off
-queries a fifth, so that over all changes measuring costs a constant per change; for queries that
-stay a hundredth: they read all quads anyway when they start."""
 
 LOOK_SHARE = 20
 """Looking at plans takes at most one in so many parts of the time: measuring a large graph and
 planning a large query take longer than many changes."""
+
+PIECE_SECONDS = 0.02
+"""After so long, the next node of a plan that takes the place of another one waits for a later
+call."""
 
 SAMPLED = 64
 """Changes after which some are counted by predicate."""
 
 UNOBSERVED = 16
 """Changes with an effect on answers that may pass before somebody looks whether it is time to."""
-
-
-class RunningPlans:
-    """The plans of all queries at work: searches on the quad store, other nodes in one network."""
-
-    def __init__(
-        self, store: QuadStore, terms: TermDictionary, limits: Limits, now: Now | None = None
-    ) -> None:
-        self.now = now or Now()
-        self.network = Network(terms, limits, self.now)
-        self.programs = SharedPrograms(store)
-        self._store = store
-        self.terms = terms
-        self.limits = limits
-        self._leaves: dict[int, int] = {}
-        self._statistics = Statistics()
-        self._measured_at = 0
-        self._measured: frozenset[Term] | None = None  # the predicates, if not all
-        self.rates = ChangeRates()
-
-    def attach(self, plan: QueryPlan) -> tuple[NodeIds, Ints]:
-        """Start a plan: the ids of its nodes in the network, and its current answer."""
-        leaves = searches(plan.root)
-        programs = [to_program(node, self.terms) for node in leaves]
-        numbers = dict(zip(leaves, map(self.programs.acquire, programs), strict=True))
-        try:
-            for number in numbers.values():
-                self._store.follow(number)
-            node_ids, rows = self.network.attach(
-                plan.root, lambda node: self._store.evaluate(numbers[node])
-            )
-        except BaseException:
-            for number in numbers.values():
-                self.programs.release(number)
-            raise
-        self._leaves.update((number, node_ids[node]) for node, number in numbers.items())
-        return node_ids, rows
-
-    def detach(self, node_ids: NodeIds) -> None:
-        """Stop a plan and free what only it needed."""
-        for node in node_ids:
-            if isinstance(node, Search):
-                self.programs.release(self.number_of(node))
-        self.network.detach(node_ids)
-        self._leaves = {
-            n: node_id for n, node_id in self._leaves.items() if node_id in self.network
-        }
-
-    def hold(self, plan: QueryPlan) -> list[int]:
-        """Install the programs of a plan that is evaluated, and with them its indexes."""
-        programs = [to_program(node, self.terms) for node in searches(plan.root)]
-        return list(map(self.programs.acquire, programs))
-
-    def let_go(self, numbers: list[int]) -> None:
-        """The programs that `hold` installed are needed no more."""
-        for number in numbers:
-            self.programs.release(number)
-
-    def evaluate(self, plan: QueryPlan) -> Ints:
-        """Evaluate a plan whose programs are held: its current rows as a batch."""
-        return evaluate_once(plan.root, self._rows_of, self.terms, self.limits)
-
-    def advance(
-        self, batches: Mapping[int, Ints], left: Allowance | None = None
-    ) -> dict[int, Ints]:
-        """The output of each node of the network, by node id, for the output of the searches.
-
-        That is a part of the work of an allowance, or a flush of its own. Programs of plans that
-        are only evaluated find rows as well, which nobody reads.
-        """
-        leaves = self._leaves
-        outputs = {leaves[n]: batch for n, batch in batches.items() if n in leaves}
-        if left is not None:
-            return self.network.step(outputs, left)
-        with Allowance(self.limits, "flush") as own:
-            return self.network.step(outputs, own)
-
-    def leaf(self, number: int) -> int | None:
-        """The node of the network that passes on the rows of a program, if there is one."""
-        return self._leaves.get(number)
-
-    def held_ids(self) -> Iterator[Ints | Longs]:
-        """The ids that the nodes of all plans store."""
-        return self.network.held_ids()
-
-    def facts(self, plan: QueryPlan, node_ids: NodeIds, answer: int, *, actual: bool) -> NodeFacts:
-        """What explain shows of a plan at work; counting actual rows costs as much as an answer."""
-        statistics = self.statistics(of=predicates(plan.root))
-        expect = Estimator(statistics)
-        expected = {node: expect(node).rows for node in node_ids} if statistics.known else None
-        known = actual and self._store.stores
-        counted = actual_rows(plan.root, self._rows_of, self.terms, self.now) if known else None
-        statistics = self.with_indexes(statistics, plan)
-        return NodeFacts(self.network.sizes(node_ids), expected, counted, answer, statistics)
-
-    def with_indexes(self, known: Statistics, own: QueryPlan | None = None) -> Statistics:
-        """Statistics with the indexes that there are anyway, if a plan that is running were not."""
-        leaves = () if own is None else map(self.number_of, searches(own.root))
-        return replace(known, indexes=self.programs.indexes(list(leaves)))
-
-    def number_of(self, node: Search) -> int:
-        """The number of the program of a search that is installed."""
-        return self.programs.number(to_program(node, self.terms))
-
-    def _rows_of(self, node: Search) -> Ints:
-        return self._store.evaluate(self.number_of(node))
-
-    def statistics(
-        self, *, fresh: bool = False, exact: bool = False, of: Collection[Term | Var] = ()
-    ) -> Statistics:
-        """Statistics of the data for the planner: at most a fifth of the quads has changed since.
-
-        If `fresh`, a hundredth; if `exact`, none. `of` are the predicates in question: on a large
-        graph, to measure them all takes longer than most queries. Once others are asked for, all
-        are measured.
-        """
-        if not self._store.stores:
-            return self._statistics
-        since = self._store.changed - self._measured_at
-        allowed = 0 if exact else len(self._store) // (FRESH if fresh else STALE)
-        stale = since > allowed or since < 0
-        known = self._measured
-        if stale or (known is not None and (exact or not known.issuperset(of))):
-            wanted = frozenset(each for each in of if not isinstance(each, Var))
-            few = stale and not exact and 0 < len(wanted) == len(of)
-            self._measured = wanted if few else None
-            found = measure(self._store.quads(), self.terms, self._measured)
-            self._statistics = replace(found, rates=self.rates.of(found.predicates, self.terms))
-            self._measured_at = self._store.changed
-        return self._statistics
-
-
-class PreparedQuery:
-    """A query that is evaluated again and again: its plan and its indexes are kept in between.
-
-    It calls no function that a standing query may not call. As long as the quads are the same, its
-    rows are, too, unless it reads the clock.
-    """
-
-    def __init__(self, registry: QueryRegistry, select: SelectQuery) -> None:
-        self._registry = registry
-        self._reads_clock = reads_clock(select.root)
-        self._as_of: tuple[QuadStore, int, int] | None = None
-        self._rows: Ints | None = None
-        self._order = select.root if isinstance(select.root, Slice) else None
-        if self._order is not None:
-            child = self._order.child
-            select = replace(select, root=child, variables=schema(child))
-        self._plan = registry.plan(select, "search", fresh=False)
-        self._numbers = registry.plans.hold(self._plan)
-
-    def rows(self) -> Ints:
-        """The rows now, as a batch of ids; in their order, if the query has one."""
-        plans, order, as_of = self._registry.plans, self._order, self._registry.as_of()
-        if self._rows is None or self._reads_clock or as_of != self._as_of:
-            rows = plans.evaluate(self._plan)
-            if order is not None:
-                rows = in_order(rows, self._plan.root, order, plans.terms)
-            self._rows, self._as_of = rows, as_of
-        return self._rows
-
-    def move_to(self, plans: RunningPlans) -> None:
-        """Hold the programs among other plans at work."""
-        self._numbers = plans.hold(self._plan)
-
-    def close(self) -> None:
-        """Free what only it needed."""
-        self._registry.plans.let_go(self._numbers)
 
 
 class DirectReader(NamedTuple):
@@ -263,6 +89,7 @@ class QueryRegistry:
         self._unobserved = 0
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
         self._to_plan: list[Query] = []  # whose estimates were off when they were last looked at
+        self._replacing: tuple[Query, StartingPlan] | None = None
         self._prepared: list[PreparedQuery] = []
         self.replans, self.replan_seconds = 0, 0.0
 
@@ -296,6 +123,7 @@ class QueryRegistry:
     def remove(self, query: Query) -> None:
         """Unregister a query and free what only it needed."""
         self.check(query)
+        self._keep_plan(query)
         del self._queries[query.name]
         self._planned.pop(query.name, None)
         self.with_callbacks.discard(query)
@@ -361,28 +189,67 @@ class QueryRegistry:
         """
         start = perf_counter()
         try:
+            self._keep_plan(query)
             self.plans.statistics(exact=True)
-            return self._replan(query)
+            chosen = self._chosen_now(query)
+            if chosen is not None:
+                self._replace(query, chosen)
+            return chosen is not None
         finally:
             self.replan_seconds += perf_counter() - start
 
-    def _replan(self, query: Query) -> bool:
+    def _chosen_now(self, query: Query) -> QueryPlan | None:
+        """The plan that would be chosen for a query now, if that is another one."""
         select, strategy, pinned = query.asked
         if pinned is not None:
-            return False
+            return None
         chosen = self.plan(select, strategy, instead=query.plan)
         self._planned[query.name] = self.plans.statistics()
         if chosen == query.plan:
-            return False
+            return None
         log.info(
             "query %s is planned again at %d quads: from %s to %s",
             query.name, len(self._store), query.plan.strategy, chosen.strategy,
         )  # fmt: skip
+        return chosen
+
+    def _replace(self, query: Query, chosen: QueryPlan) -> None:
+        """Let another plan take the place of a query's own at once."""
         self._detach(query)
         query.plan = chosen
         self._attach(query)
         self.replans += 1
-        return True
+
+    def begin_replacing(self, query: Query, chosen: QueryPlan) -> None:
+        """Let another plan take the place of a query's own, when all of its nodes are filled."""
+        self._direct = {}
+        self._replacing = query, self.plans.begin(chosen)
+
+    def _go_on_replacing(self, until: float) -> None:
+        """Fill nodes of the plan that is to come, at least one; at the end, it takes over."""
+        if self._replacing is None:
+            return
+        query, starting = self._replacing
+        try:
+            while not self.plans.go_on(starting):
+                if perf_counter() >= until:
+                    return
+        except LimitError as problem:
+            log.warning("query %s keeps its plan: %s", query.name, problem)
+            self._keep_plan(query)
+            return
+        self._direct, self._replacing = {}, None
+        self._detach(query)
+        query.plan, query.node_ids = starting.plan, starting.added.node_ids
+        self._readers.setdefault(query.node_ids[query.plan.root], []).append(query)
+        self.replans += 1
+
+    def _keep_plan(self, query: Query) -> None:
+        """Give up the plan that was to take the place of a query's own, if there is one."""
+        if self._replacing is not None and self._replacing[0] is query:
+            (_, starting), self._replacing = self._replacing, None
+            self._direct = {}
+            self.plans.abandon(starting)
 
     def react(
         self, batches: Mapping[int, Ints], stamps: TransactionTimes, changes: Ints
@@ -421,6 +288,8 @@ class QueryRegistry:
         return query.take(batch, stamps, columns)
 
     def _find_direct(self, number: int) -> DirectReader | None:
+        if self._replacing is not None:  # what nodes put out is noted
+            return None
         leaf, network = self.plans.leaf(number), self.plans.network
         chain = [] if leaf is None else network.chain(leaf)
         if not chain:
@@ -452,23 +321,24 @@ class QueryRegistry:
     def _observe(self, changes: Ints | None) -> None:
         """Count some changes by predicate, and plan again where it is time to."""
         self._unobserved += 0 if changes is None else len(changes)
-        if self._unobserved < UNOBSERVED and not self._to_plan:
+        planning = bool(self._to_plan) or self._replacing is not None
+        if self._unobserved < UNOBSERVED and not planning:
             return
         self._unobserved = 0
         changed = self._store.changed
         if changes is not None and changed - self.plans.rates.counted >= SAMPLED:
             self.plans.rates.sample(changes, changed)
-        if (self._to_plan or changed >= self._look_at) and perf_counter() >= self._look_after:
+        if (planning or changed >= self._look_at) and perf_counter() >= self._look_after:
             self._look_again()
 
     def _look_again(self) -> None:
         """Find the queries whose estimates are off by a factor, or plan one of those found again.
 
-        One at a time: no call waits for the memories of all queries. What is spent on it is a small
-        share of the time.
+        One at a time, and node by node: no call waits for all memories. What is spent on it is a
+        small share of the time.
         """
         start = perf_counter()
-        if not self._to_plan:
+        if not self._to_plan and self._replacing is None:
             self._look_later()
             known = self.plans.statistics(exact=True)
             self._to_plan = [
@@ -478,10 +348,16 @@ class QueryRegistry:
                 and known.differ(self._planned[query.name], predicates(query.plan.root))
             ]
             self.plans.rates.fade()
-        while self._to_plan:
+        while self._to_plan and self._replacing is None:
             query = self._to_plan.pop(0)
-            if self._queries.get(query.name) is query and self._replan(query):
-                break
+            if self._queries.get(query.name) is query:
+                chosen = self._chosen_now(query)
+                if chosen is not None and reads_clock(query.asked.select.root):
+                    self._replace(query, chosen)
+                    break
+                if chosen is not None:
+                    self.begin_replacing(query, chosen)
+        self._go_on_replacing(start + PIECE_SECONDS)
         end = perf_counter()
         self.replan_seconds += end - start
         self._look_after = end + (end - start) * LOOK_SHARE
@@ -495,7 +371,7 @@ class QueryRegistry:
         Nothing of the present state is used but the histories of deltas, and all is replaced at the
         end: if this is interrupted, it can be done again.
         """
-        self._direct = {}
+        self._direct, self._replacing = {}, None
         plans = RunningPlans(store, self.plans.terms, self.plans.limits, self.plans.now)
         plans.rates = self.plans.rates
         started = [(query, *plans.attach(query.plan)) for query in self]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
-    from graphtide.engine.queries import PreparedQuery
+    from graphtide.engine.evaluate import PreparedQuery
     from graphtide.engine.results import TransactionTimes
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from graphtide.engine.dataflow.attachment import Attachment
 from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
@@ -92,47 +93,40 @@ class Network:
         self._ids: dict[Hashable, int] = {}
         self._next = 0
         self._routes: dict[tuple[int, ...], list[Step]] = {}
+        self.starting: Attachment | None = None
+        """A plan that is added while changes go on."""
 
     def attach(self, root: Physical, search_rows: SearchRows) -> tuple[NodeIds, Ints]:
-        """Add a plan; the ids of its nodes, and the current rows of its root.
-
-        Nodes that other plans use keep their state; their rows are evaluated once more, for the new
-        nodes that read them.
-        """
-        node_ids: NodeIds = {}
-        outputs: dict[int, Ints] = {}
+        """Add a plan; the ids of its nodes, and the current rows of its root."""
+        added = Attachment(self, root, search_rows)
         try:
             with Allowance(self._limits, "query") as left:
-                for node in nodes(root):
-                    self._attach_node(node, node_ids, outputs, search_rows)
-                    left.spend(outputs[node_ids[node]].nbytes)
-        finally:
-            for node_id in set(node_ids.values()):
-                self._nodes[node_id].users += 1
-            self._routes.clear()
-            if root not in node_ids or node_ids[root] not in outputs:
-                self.detach(node_ids)
-        return node_ids, outputs[node_ids[root]]
+                while not added.is_done:
+                    left.spend(added.step().nbytes)
+        except BaseException:
+            self.detach(added.node_ids)
+            raise
+        return added.node_ids, added.rows_now(added.node_ids[root])
 
-    def _attach_node(
-        self,
-        node: Physical,
-        node_ids: NodeIds,
-        outputs: dict[int, Ints],
-        search_rows: SearchRows,
-    ) -> None:
-        """Find or make a node, and evaluate its rows, given those of its inputs."""
-        inputs = tuple(node_ids[child] for child in children(node))
-        key = identity(node, inputs, self._terms)
-        operator = make_operator(node, self._terms, self._now)
+    def add(self, node: Physical, inputs: Sequence[int], added: Attachment) -> int:
+        """Find or make a node, for a plan that is being added: its id.
+
+        A node that other plans use keeps its state; its rows are evaluated once more, for the new
+        nodes that read them.
+        """
+        key = identity(node, tuple(inputs), self._terms)
         node_id = self._ids.get(key)
+        if node_id is not None and node_id in added.rows:
+            return node_id
+        operator = make_operator(node, self._terms, self._now)
+        batches = [added.rows_now(each) for each in inputs]
+        output = first_rows(node, operator, batches, added.search_rows, self._terms)
         if node_id is None:
-            node_id = self._add(key, operator, inputs, empty_batch(len(node.schema)))
-        node_ids[node] = node_id
-        if node_id in outputs:
-            return
-        batches = [outputs[i] for i in inputs]
-        outputs[node_id] = first_rows(node, operator, batches, search_rows, self._terms)
+            node_id = self._add(key, operator, tuple(inputs), empty_batch(len(node.schema)))
+        self._nodes[node_id].users += 1
+        added.rows[node_id] = output
+        self._routes.clear()
+        return node_id
 
     def _add(
         self, key: Hashable, operator: Operator, inputs: tuple[int, ...], nothing: Ints
@@ -183,6 +177,8 @@ class Network:
             nodes[node_id].messages += rows
             if rows > SMALL:
                 left.spend(batch.nbytes)
+        if self.starting is not None:
+            self.starting.note(outputs)
         return outputs
 
     def _route(self, leaves: tuple[int, ...]) -> list[Step]:
@@ -223,6 +219,8 @@ class Network:
         """The ids that all nodes store."""
         for node in self._nodes.values():
             yield from node.operator.held_ids()
+        if self.starting is not None:
+            yield from self.starting.held_ids()
 
     def sizes(self, node_ids: NodeIds) -> dict[Physical, dict[str, int]]:
         """The rows that each node of a plan stores."""
