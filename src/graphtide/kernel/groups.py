@@ -236,18 +236,20 @@ def drop_groups(t: Table, totals: Longs, events: Ints) -> None:
             remove_row(t, group)
 
 
-@compiled
-def write_rows(block: Block, width: int, many: int, literals: Ints, out: Ints) -> tuple[Int, bool]:
+@inlined
+def changed_rows(
+    rows: Ints, shown: Ints, picked: Ints, events: Ints, many: int, results: Ints, literals: Ints,
+    out: Ints,
+) -> tuple[Int, bool]:  # fmt: skip
     """For each event, the row that a group had goes, and the one that it has comes; how many.
 
-    `shown` has a line for each group: whether it has a row, and the results in it. Returns also
-    whether all groups have rows. The block is that of `GroupTable`.
+    `shown` has a line for each group: whether it has a row, and the results in it; `picked` has the
+    columns of its key, -1 for one that is unbound. Returns also whether all groups have rows.
     """
-    rows, shown = ints2(block, 0), ints2(block, 14)
-    events, results = ints2(block, 16), ints2(block, 17)
     n = 0
     used = 0
     every = True
+    keys = len(picked)
     for e in range(many):
         group, there = events[e, GROUP], events[e, THERE]
         every = every and there != 0
@@ -262,16 +264,25 @@ def write_rows(block: Block, width: int, many: int, literals: Ints, out: Ints) -
             if (was if side == 0 else there) == 0:
                 continue
             out[n, TX], out[n, DIFF] = events[e, EVENT_TX], 2 * side - 1
-            for c in range(width):
-                out[n, VALUES + c] = rows[group, c]
+            for k in range(keys):
+                out[n, VALUES + k] = rows[group, picked[k]] if picked[k] >= 0 else np.int32(0)
             for a in range(results.shape[1]):
                 old, new = shown[group, 1 + a], results[e, a]
-                out[n, VALUES + width + a] = old if side == 0 else new
+                out[n, VALUES + keys + a] = old if side == 0 else new
             n += 1
         shown[group, 0] = there
         for a in range(results.shape[1] if there else 0):
             shown[group, 1 + a] = results[e, a]
     return n, every
+
+
+@compiled
+def write_rows(block: Block, many: int, literals: Ints, out: Ints) -> tuple[Int, bool]:
+    """`changed_rows` of the block of a `GroupTable`."""
+    return changed_rows(
+        ints2(block, 0), ints2(block, 14), ints1(block, 19), ints2(block, 16), many,
+        ints2(block, 17), literals, out,
+    )  # fmt: skip
 
 
 def shared_trees(modes: list[int], arguments: list[int]) -> list[int]:
@@ -297,6 +308,7 @@ class GroupTable:
 
     def __init__(self, columns: Ints, aggregates: Ints) -> None:
         self._columns, self._aggregates = columns, aggregates
+        self._picked = np.arange(len(columns), dtype=np.int32)  # of a row, which has all keys
         self._most = np.zeros(1)
         self._room = 0
         self._summed = aggregates[:, MODE] == NUMBERS
@@ -363,14 +375,14 @@ class GroupTable:
             table, trees, totals = self._table.arrays, self.values.arrays, self.totals
             own = totals, self._columns, self._aggregates, self._key, self._most, self._shown
             self._viewed = (None,) * 4  # also after an interrupt
-            self._block = make_block((*table[:-1], *trees, *own, *self._scratch))
+            self._block = make_block((*table[:-1], *trees, *own, *self._scratch, self._picked))
             self._viewed = table, trees, totals, self._scratch
 
     def rows(self, literals: Ints) -> Ints:
         """The changed rows of the last batch, given the ids of its numbers."""
-        events, keys = self._events, len(self._columns)
+        events = self._events
         out = np.empty((2 * events, VALUES + self._width), np.int32)
-        n, every = write_rows(self._block, keys, events, literals, out)
+        n, every = write_rows(self._block, events, literals, out)
         if not every:
             drop_groups(self._table.arrays, self.totals, self._scratch[1][:events])
         if self._scratch is not self._few:

@@ -6,13 +6,18 @@ which the caller has to find ids, once for all events.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
+from graphtide.kernel.groups import EVENT_TX, GROUP, THERE, changed_rows
 from graphtide.kernel.jointree import state as cells
 from graphtide.kernel.jointree.state import Changes, GroupEvents, Weighted, add_weight, is_zero
 from graphtide.kernel.rowtable import HEAD, Table, add_row, find_slot, remove_row, row_hash
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Int, Ints, Longs
 
 
 @inlined
@@ -21,7 +26,8 @@ def write_event(run: GroupEvents, group: Int, state: Longs) -> None:
     totals = run.groups.weights
     n = state[cells.EVENTS]
     there = state[cells.ALWAYS] != 0 or totals[group, 0] > 0
-    run.events[n, 0], run.events[n, 1], run.events[n, 2] = state[cells.NOW], group, there
+    run.events[n, EVENT_TX], run.events[n, GROUP] = state[cells.NOW], group
+    run.events[n, THERE] = there
     for a in range(len(run.aggregates) if there else 0):
         at, waiting = run.aggregates[a, cells.PART], state[cells.WAITING]
         run.results[n, a] = -1
@@ -73,45 +79,14 @@ def change_groups(run: GroupEvents, changes: Changes, table: Int, state: Longs) 
 def write_rows(
     rows: Ints, shown: Ints, picked: Ints, events: Ints, results: Ints, literals: Ints, out: Ints
 ) -> tuple[Int, bool]:
-    """For each event, the row that a group had goes, and the one that it has comes; how many.
-
-    `shown` has a line for each group: whether it has a row, and the results in it; `picked` has the
-    columns of its key, -1 for one that is unbound. Returns also whether all groups have rows.
-    """
-    n = 0
-    used = 0
-    every = True
-    keys = len(picked)
-    for e in range(len(events)):
-        group, there = events[e, 1], events[e, 2]
-        every = every and there != 0
-        was = shown[group, 0]
-        same = was == there
-        for a in range(results.shape[1] if there else 0):
-            if results[e, a] < 0:
-                results[e, a] = literals[used]
-                used += 1
-            same = same and results[e, a] == shown[group, 1 + a]
-        for side in range(0 if same else 2):
-            if (was if side == 0 else there) == 0:
-                continue
-            out[n, TX], out[n, DIFF] = events[e, 0], 2 * side - 1
-            for k in range(keys):
-                out[n, VALUES + k] = rows[group, picked[k]] if picked[k] >= 0 else np.int32(0)
-            for a in range(results.shape[1]):
-                old, new = shown[group, 1 + a], results[e, a]
-                out[n, VALUES + keys + a] = old if side == 0 else new
-            n += 1
-        shown[group, 0] = there
-        for a in range(results.shape[1] if there else 0):
-            shown[group, 1 + a] = results[e, a]
-    return n, every
+    """`changed_rows` of all events."""
+    return changed_rows(rows, shown, picked, events, len(events), results, literals, out)
 
 
 @compiled
 def drop_groups(t: Table, totals: Longs, events: Ints) -> None:
     """Remove the groups of some events, each named once or more, that have nothing."""
     for e in range(len(events)):
-        group = events[e, 1]
+        group = events[e, GROUP]
         if t.rows[group, t.width] != 0 and is_zero(totals, group):
             remove_row(t, group)
