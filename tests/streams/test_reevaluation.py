@@ -6,6 +6,7 @@ import pytest
 
 from graphtide import LiveGraph
 from graphtide.engine import queries
+from graphtide.engine.dataflow import running_plans
 from graphtide.engine.dataflow.programs import SharedPrograms
 
 QUERY = """PREFIX : <ex:> REGISTER {} :q AS SELECT ?x ?z FROM NAMED WINDOW :w ON :s [RANGE 4 STEP 1]
@@ -47,7 +48,7 @@ def test_plan_and_indexes_are_kept_and_equal_quads_are_not_asked_twice(monkeypat
     graph = LiveGraph()
     query = graph.watch(QUERY.format("ISTREAM"), report="change", reevaluate=True)
     counted(queries, "choose_plan")
-    counted(queries, "evaluate_once")
+    counted(running_plans, "evaluate_once")
     counted(SharedPrograms, "acquire")
     push(graph)
     assert set(calls) == {"evaluate_once"}

@@ -137,12 +137,23 @@ def test_an_overflow_inside_a_batch_takes_nothing_back_that_was_put_out():
     assert is_exact(kernel)
 
 
+def test_a_mean_of_very_many_rows_is_exact():
+    """2^61 rows, half of them with 1 and half with 0: ten times their count has over 64 bits."""
+    kernel, exact, terms = operators(TREES[0], (), AGGREGATES[:4])
+    one, zero = (terms.intern(str(number(n))) for n in "10")
+    left = make_batch([(0, 1 << 30, one, 1), (0, 1 << 30, zero, 1)], 2)
+    batches = left, make_batch([(0, 1 << 30, 1, 1)], 2)
+    found = net(kernel.step(*batches))
+    assert found == net(exact.step(*batches))
+    assert number("0.5", "decimal") in map(terms.decode, next(iter(found))[1:])
+
+
 def test_a_product_that_overflows_in_a_transaction_keeps_the_deltas_exact():
     graph = LiveGraph()
     body = " . ".join(f"?s{i} :p ?x" for i in range(7))
     query = graph.watch(f"{PREFIX}SELECT (COUNT(*) AS ?n) {{ {body} }}", strategy="counting")
     answer = total(query.delta())
-    for size in (10, 300, 1000, 1001):  # 300^7 is less than 2^62, 1000^7 is more
+    for size in (10, 300, 1000, 1001):  # 300^7 is less than 2^58, 1000^7 is more
         with graph.transaction() as tx:
             for i in range(size):
                 tx.insert(iri(f"s{i}"), iri("p"), iri("o"))

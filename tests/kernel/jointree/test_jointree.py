@@ -189,10 +189,11 @@ def test_the_group_without_a_key_is_there_from_the_first_step_on(always):
     assert net(step(tree, (nothing, nothing))) == {}
 
 
-def test_a_number_of_more_than_62_bits_is_noted():
+def test_a_number_of_more_than_58_bits_is_noted():
+    """By hand: 2^18 · 2^20 · 2^18 = 2^56, then 2^58, then a quarter more."""
     tree = make_tree(("ab", "cd", "ef"), (-1, -1, -1), "")
-    each = make_batch([(0, 1 << 20, 1, 1)], 2)
-    step(tree, (each, each, each))
+    other, each = (make_batch([(0, 1 << bits, 1, 1)], 2) for bits in (18, 20))
+    step(tree, (other, each, other))
     assert not tree.too_large
     step(tree, (each[:0], make_batch([(0, 3 << 20, 1, 1)], 2), each[:0]))
     assert not tree.too_large

@@ -1,7 +1,7 @@
 """Counting in the kernel: COUNT, and SUM and AVG of integers, over a join tree; DISTINCT, EXISTS.
 
 `CountedGroups` takes over, for good, when a value comes that the kernel cannot add up, or a number
-does not fit into 62 bits.
+does not fit into 58 bits.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ DONE, CHANGES, KEYS, GROUPS, TIME, UNKNOWN_IDS, NOT_WHOLE = range(7)
 """Why a loop returns: it is done; there is no room for changes, keys or groups; the budget is used
 up; or, before anything is done, ids of which nothing is known, or values that are not added up."""
 
-MOST = 1 << 62
-"""Larger numbers are too large."""
+MOST = 1 << 58
+"""Larger numbers are too large: for the digits of a mean, ten times its count is needed."""
 
 
 class Weighted(NamedTuple):

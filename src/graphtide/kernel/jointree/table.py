@@ -131,7 +131,7 @@ class JoinTree:
 
     @property
     def too_large(self) -> bool:
-        """Whether some weight would need more than 62 bits: the tables are not usable then."""
+        """Whether some weight would need more than 58 bits: the tables are not usable then."""
         return bool(self._state[cells.TOO_LARGE])
 
     def _go_on(self, why: int) -> None:
