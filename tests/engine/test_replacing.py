@@ -10,6 +10,7 @@ from engine.small_graph import PREFIX, iri
 
 from graphtide import Limits, LiveGraph
 from graphtide.engine import queries as registry_module
+from graphtide.engine.dataflow import attachment
 
 QUERIES = {
     "join": "SELECT * { ?a :p ?b . ?b :q ?c }",
@@ -73,6 +74,7 @@ def summed(query) -> Counter:
 def one_node_at_a_time(monkeypatch):
     monkeypatch.setattr(registry_module, "PIECE_SECONDS", 0)
     monkeypatch.setattr(registry_module, "LOOK_SHARE", 0)
+    monkeypatch.setattr(attachment, "NOTED", 2)
 
 
 def begin(graph, query, strategy) -> bool:
@@ -132,6 +134,22 @@ def started():
 def agrees(graph, query) -> bool:
     fresh = graph.query(PREFIX + QUERIES["chain"], terms=True)
     return bag(query.table(terms=True)) == bag(fresh)
+
+
+def test_what_is_noted_meanwhile_does_not_grow_with_what_has_passed(monkeypatch):
+    graph, _, query = started()
+    monkeypatch.setattr(registry_module, "LOOK_SHARE", 1e9)
+    registry = graph._runtime.queries
+    registry._look_after = float("inf")
+    quad = iri("n0"), iri("p"), iri("n77")
+    for _ in range(100):
+        graph.insert(*quad)
+        graph.delete(*quad)
+    query.count()
+    added = registry._replacing[1].added
+    noted = sum(len(batch) for batches in added._since.values() for batch in batches)
+    assert noted <= 100
+    assert agrees(graph, query)
 
 
 def test_a_query_that_ends_meanwhile_leaves_nothing():

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from graphtide.plan.physical import Physical
 
 
+NOTED = 4096
+"""Rows that are noted before they are added up; as many as a node has, if these are more."""
+
+
 class Attachment:
     """The nodes of a plan that are in a network so far, with their `rows` when they were added."""
 
@@ -61,7 +65,10 @@ class Attachment:
             if len(outputs[node_id]):
                 batch = outputs[node_id].copy()  # whose memory may be used again
                 batch[:, TX] = 0
-                self._since.setdefault(node_id, []).append(batch)
+                since = self._since.setdefault(node_id, [])
+                since.append(batch)
+                if sum(map(len, since)) > max(NOTED, len(self.rows[node_id])):
+                    self.rows_now(node_id)  # what has passed takes no memory
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of all rows."""
