@@ -43,7 +43,7 @@ BENCHMARK = Benchmark(
     result=Doubled,
     measure=measure,
     report=lambda results: BenchReport(len(results), []),
-    warm_up=lambda task: replace(task, number=0),
+    warm_up=lambda task: [replace(task, number=0)],
     own_process=False,
 )
 
@@ -76,7 +76,7 @@ def test_what_is_compiled_meanwhile_is_measured_again(monkeypatch):
 
 
 def test_results_of_preparing_tasks_are_dropped():
-    prepared = replace(BENCHMARK, prepare=lambda tasks: [Doubling(9)], warm_up=lambda _: None)
+    prepared = replace(BENCHMARK, prepare=lambda tasks: [Doubling(9)], warm_up=lambda _: [])
     assert len(prepared.run([Doubling(1)])) == 1
     assert MEASURED == [9, 1]
 

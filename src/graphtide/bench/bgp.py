@@ -275,7 +275,7 @@ BENCHMARK: Final = Benchmark(
     result=BgpResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: replace(task, triples=MIN_TRIPLES),
+    warm_up=lambda task: [replace(task, triples=MIN_TRIPLES)],
     check=check_agreement,
     hint="try a smaller size: memory may be the problem",
 )

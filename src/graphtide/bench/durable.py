@@ -252,6 +252,6 @@ BENCHMARK: Final = Benchmark(
     result=DurableResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: DurableTask(task.part, task.way, task.mode, WARM_UP_EDGES, task.seed),
+    warm_up=lambda task: [DurableTask(task.part, task.way, task.mode, WARM_UP_EDGES, task.seed)],
     check=check_rows,
 )

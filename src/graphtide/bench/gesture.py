@@ -444,5 +444,5 @@ BENCHMARK: Final = Benchmark(
     result=GestureResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: replace(task, bodies=2, enough_s=0.01, search=False),
+    warm_up=lambda task: [replace(task, bodies=2, enough_s=0.01, search=False)],
 )

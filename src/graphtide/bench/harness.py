@@ -57,7 +57,7 @@ def silent(_: str) -> None:
 class Benchmark(Generic[TaskT, ResultT]):
     """What a benchmark declares to the harness; tasks and results are dataclasses of JSON values.
 
-    `warm_up` makes the small task that is measured before each task, so that all code is compiled
+    `warm_up` makes the small tasks that are measured before each task, so that all code is compiled
     and loaded. `prepare` makes tasks whose results are dropped: they leave compiled code on disk,
     because compiling takes memory. `check` raises if engines disagree. `is_peer` selects tasks of
     peers: their processes do not load Graphtide's engine, which would count as the peer's memory.
@@ -68,7 +68,7 @@ class Benchmark(Generic[TaskT, ResultT]):
     result: type[ResultT]
     measure: Callable[[TaskT], ResultT]
     report: Callable[[Sequence[ResultT]], BenchReport]
-    warm_up: Callable[[TaskT], TaskT | None]
+    warm_up: Callable[[TaskT], Sequence[TaskT]]
     prepare: Callable[[Sequence[TaskT]], Sequence[TaskT]] = lambda _: ()
     check: Callable[[Sequence[ResultT]], None] = lambda _: None
     is_peer: Callable[[TaskT], bool] = lambda _: False
@@ -91,8 +91,7 @@ class Benchmark(Generic[TaskT, ResultT]):
 
     def measure_here(self, task: TaskT) -> ResultT:
         """Measure a task in this process, after its warm-up."""
-        small = self.warm_up(task)
-        if small is not None:
+        for small in self.warm_up(task):
             self.measure(small)
         found, compiled = self._measure_once(task)
         return self._measure_once(task)[0] if compiled else found

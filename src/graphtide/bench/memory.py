@@ -120,6 +120,6 @@ BENCHMARK: Final = Benchmark(
     result=MemoryResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: replace(task, edges=MIN_EDGES),
+    warm_up=lambda task: [replace(task, edges=MIN_EDGES)],
     prepare=lambda tasks: [replace(task, edges=MIN_EDGES) for task in tasks],
 )

@@ -256,7 +256,7 @@ BENCHMARK: Final = Benchmark(
     result=RulesResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: replace(task, equipments=WARM_EQUIPMENTS, events=WARM_EVENTS),
+    warm_up=lambda task: [replace(task, equipments=WARM_EQUIPMENTS, events=WARM_EVENTS)],
     is_peer=lambda task: task.way == PEER,
     garbage_collection=True,
 )

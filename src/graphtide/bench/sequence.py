@@ -355,6 +355,6 @@ BENCHMARK: Final = Benchmark(
     result=SequenceResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: replace(task, events=WARM_UP),
+    warm_up=lambda task: [replace(task, events=WARM_UP)],
     check=check_agreement,
 )

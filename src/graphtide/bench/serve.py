@@ -458,6 +458,6 @@ BENCHMARK: Final = Benchmark(
     result=ServeResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: replace(task, clients=2, queries=2, rate=200, seconds=1.0),
+    warm_up=lambda task: [replace(task, clients=2, queries=2, rate=200, seconds=1.0)],
     hint="it needs graphtide[serve,bench], and as many open files as there are clients",
 )

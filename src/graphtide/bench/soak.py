@@ -250,6 +250,6 @@ BENCHMARK: Final = Benchmark(
     result=SoakResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: SoakTask(task.part, WARM_UP_EVENTS),
+    warm_up=lambda task: [SoakTask(task.part, WARM_UP_EVENTS)],
     garbage_collection=True,
 )

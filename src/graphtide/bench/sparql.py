@@ -529,7 +529,7 @@ BENCHMARK: Final = Benchmark(
     result=OperatorResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: replace(task, size=MIN_SIZE),
+    warm_up=lambda task: [replace(task, size=MIN_SIZE)],
     own_process=False,
     garbage_collection=True,
 )

@@ -252,7 +252,7 @@ BENCHMARK: Final = Benchmark(
     result=TableResult,
     measure=measure,
     report=report,
-    warm_up=lambda task: None if task.job == "start" else _small(task),
+    warm_up=lambda task: [] if task.job == "start" else [_small(task)],
     prepare=lambda tasks: [_small(task) for task in tasks if task.job in MEMORY_JOBS],
     is_peer=lambda task: task.job in PEERS,
     garbage_collection=True,

@@ -201,6 +201,18 @@ def test_workloads_are_checked_before_any_is_run():
         make_tasks("repair", [1, 0], ["all"], ["rete"], ["default"])
 
 
+def test_the_loops_of_every_plan_are_loaded_before():
+    """The small model of the warm-up may have another plan than the one that is measured."""
+    workload = TrainTask("inject", 64, ("SemaphoreNeighbor",), rounds=10)
+    warm_ups = BENCHMARK.warm_up(workload)
+    assert [(each.size, each.strategy, each.rounds) for each in warm_ups] == [
+        (1, "auto", 2),
+        (1, "rete", 2),
+    ]
+    assert len(BENCHMARK.warm_up(replace(workload, strategy="search"))) == 1
+    assert len(BENCHMARK.warm_up(replace(workload, engine="pyoxigraph"))) == 1
+
+
 @pytest.mark.slow
 def test_memory_is_measured_in_a_process_of_its_own():
     workload = TrainTask("repair", 1, ("PosLength",), "search", rounds=1, select="fixed:10")

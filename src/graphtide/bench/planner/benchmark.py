@@ -297,10 +297,10 @@ def _table(results: Sequence[PlannerResult]) -> Table:
     return tables.make_table(title, columns, rows)
 
 
-def _warm_up(task: PlannerTask) -> PlannerTask | None:
+def _warm_up(task: PlannerTask) -> list[PlannerTask]:
     """Once for each query: all tasks run in one process."""
     first = task.shape == workload.SHAPES[0] and not task.drift
-    return replace(task, quads=workload.MIN_QUADS) if first else None
+    return [replace(task, quads=workload.MIN_QUADS)] if first else []
 
 
 BENCHMARK: Final = Benchmark(

@@ -200,10 +200,13 @@ def measure(task: TrainTask) -> TrainResult:
     )
 
 
-def _small(task: TrainTask) -> TrainTask | None:
+def _warm_up(task: TrainTask) -> list[TrainTask]:
+    """A small model; if the plan depends on the size, with every plan that may be measured."""
     if task.engine == "spark":
-        return None
-    return replace(task, size=1, rounds=min(task.rounds, WARM_UP_ROUNDS))
+        return []
+    small = replace(task, size=1, rounds=min(task.rounds, WARM_UP_ROUNDS))
+    chosen = task.engine == "graphtide" and task.strategy == "auto"
+    return [small, replace(small, strategy="rete")] if chosen else [small]
 
 
 def _prepare(tasks: Sequence[TrainTask]) -> list[TrainTask]:
@@ -294,7 +297,7 @@ BENCHMARK: Final = Benchmark(
     result=TrainResult,
     measure=measure,
     report=report,
-    warm_up=_small,
+    warm_up=_warm_up,
     prepare=_prepare,
     hint="try a smaller size: memory may be the problem",
 )

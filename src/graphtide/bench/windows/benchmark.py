@@ -326,6 +326,6 @@ BENCHMARK: Final = Benchmark(
     result=WindowsResult,
     measure=measure,
     report=report,
-    warm_up=_small,
+    warm_up=lambda task: [_small(task)],
     hint="try --quick: memory may be the problem",
 )
