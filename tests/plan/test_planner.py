@@ -147,7 +147,7 @@ def test_rete_is_not_the_choice_if_its_memories_would_not_fit():
 @pytest.mark.parametrize(
     ("shape", "name", "expected"),
     [
-        ("zipf", "NOT EXISTS through co-tags", {"rete", "search, reduced", "rete, reduced"}),
+        ("zipf", "NOT EXISTS through co-tags", {"rete", "search, reduced, pushed down"}),
         ("zipf", "co-tag with two constants", {"rete"}),
         ("zipf", "triangle", {"search"}),
         ("zipf", "LSQB 6", {"counting", "rete"}),  # a search touches the pairs of a hub

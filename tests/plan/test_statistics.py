@@ -105,13 +105,12 @@ def test_a_join_with_a_key_has_the_rows_of_the_other_side(sampled, degrees, data
 
     Any of the values on the right may be known as hubs, also all of them.
     """
-    terms = [iri(f"v{n}") for n in range(len(degrees))]
     hubs = data.draw(st.sets(st.sampled_from(range(len(degrees)))))
     # The other values are taken to be equally frequent, so the total is all that is known of them.
     values = float(len(degrees))
     sample = {A: ValueSample(frozenset(range(len(degrees))), 0, values)} if sampled else {}
     key = Estimate(values, {A: values}, samples=sample)
-    known = {A: {terms[n]: float(degrees[n]) for n in hubs}} if hubs else {}
+    known = {A: {n: float(degrees[n]) for n in hubs}} if hubs else {}
     other = Estimate(float(sum(degrees)), {A: values, B: float(sum(degrees))}, known, sample)
     assert joined(key, other).rows == pytest.approx(sum(degrees))
     assert joined(other, key).rows == pytest.approx(sum(degrees))

@@ -333,11 +333,14 @@ def walks(leaf: phys.Search, statistics: Statistics) -> Iterator[PatternWalk]:
     for check in checks:
         for start in check:
             bound = walker.begin(start)
-            reached, touched = walker.follow(bound, [i for i in check if i != start], certain)
+            others = [i for i in check if i != start]
+            reached, touched = walker.follow(bound, others, certain)
             rows, more = walker.follow(bound, outer)
-            # Each outer row is tested with the quad and without it.
+            # An outer row that has a match with the quad is tested without it.
+            met, tests = walker.follow(dict(bound), others)
             own = {column: each for column, each in bound.items() if column in certain}
-            touched += reached * (more + rows * 2 * walker.tested(own, check))
+            tests = tests / sqrt(1 + met) + min(1.0, met) * walker.tested(own, check)
+            touched += reached * (more + rows * tests)
             yield PatternWalk(patterns[start], expected[start].rows, 1 + touched)
 
 

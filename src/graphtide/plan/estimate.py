@@ -367,12 +367,19 @@ def meeting(left: Estimate, right: Estimate, var: Var) -> Meeting:
     # A hub of one input is a value like any other in the other one, unless it is a hub there, too.
     one_each = left.beside_hubs(var) / max(values - len(own), 1.0)
     other_each = right.beside_hubs(var) / max(values - len(other), 1.0)
+    ones = {**_spread(left, var, other), **own}
+    others = {**_spread(right, var, own), **other}
     hubs = {
-        term: (own.get(term, one_each), other.get(term, other_each))
+        term: (ones.get(term, one_each), others.get(term, other_each))
         for term in dict.fromkeys((*own, *other))
     }
     rest = max(values - len(hubs), 0.0) * one_each * other_each
     return Meeting(rest + sum(a * b for a, b in hubs.values()), hubs, drawn, sample)
+
+
+def _spread(rows: Estimate, var: Var, terms: Iterable[Hashable]) -> dict[Hashable, float]:
+    sample, hubs = rows.samples.get(var), rows.hubs.get(var, ())
+    return {} if sample is None else sample.spread(rows.beside_hubs(var), len(hubs), terms)
 
 
 def _drawn(left: Estimate, right: Estimate, var: Var) -> tuple[float, ValueSample | None]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from graphtide.kernel.values import MAX_SAMPLED
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from graphtide.kernel.batch import Ints
 
 NONE_FOUND = 0.5
@@ -49,6 +51,18 @@ class ValueSample:
         """
         level, most = max(self.level, other.level), min(self.most, other.most)
         return ValueSample(self.ids & other.ids, level, most)
+
+    def spread(self, rows: float, beside: int, values: Iterable[Hashable]) -> dict[Hashable, float]:
+        """Rows of single values, if rows are spread over all beside some.
+
+        Only of values that are known to be in the column, or not to be.
+
+        >>> ValueSample(frozenset({3, 9, 12}), level=0, most=3).spread(10.0, 1, [9, 40])
+        {9: 5.0, 40: 0.0}
+        """
+        each = rows / max(self.size - beside, 1.0)
+        known = values if self.level == 0 else self.ids.intersection(values)
+        return {value: each if value in self.ids else 0.0 for value in known}
 
 
 class StoredSample(NamedTuple):

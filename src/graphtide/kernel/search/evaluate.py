@@ -65,7 +65,7 @@ def evaluate_rows(
             patterns = p.programs[program, col.FIRST]
             while resume or next_match(t, p, patterns, p.frames, -1, 0):
                 resume = False
-                if passes(t, p, program, -1):
+                if passes(t, p, program, -1, -1):
                     n = emit(out, n, p, program, tx, 1)
                     if n < 0:
                         counts[col.RESUME] = seed + 1

@@ -275,9 +275,15 @@ def begin_walk(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
 
 
 @compiled
-def walk_reaches(t: Table, p: SearchArrays, check: Int, own: Int) -> bool:
-    """Whether a walk from a pattern, which is bound, reaches the current match."""
-    start_with(p.inner, p.walks[own])
-    found = next_match(t, p, p.checks[check, col.CHECK_FIRST], p.inner, -1, 0)
+def exists_with(t: Table, p: SearchArrays, check: Int, pattern: Int, row: Int) -> bool:
+    """Whether a check has a match under the current bindings that has `row` at a pattern."""
+    first = p.checks[check, col.CHECK_FIRST]
+    fresh = match_row(t, p.patterns, first + pattern, row, p.bind)
+    if fresh < 0:
+        return False
+    start(p.inner, p.checks[check, col.CHECK_PATTERNS])
+    p.inner[0, col.REMAINING] &= ~(np.int64(1) << np.int64(pattern))
+    found = next_match(t, p, first, p.inner, -1, 0)
     stop(p.bind, p.inner)
+    unbind(p.bind, fresh)
     return found

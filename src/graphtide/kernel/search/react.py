@@ -18,13 +18,12 @@ from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.ahead import load_probe
 from graphtide.kernel.search.next_match import (
     begin_walk,
+    exists_with,
     match_row,
     next_match,
     next_start,
     start,
     stop,
-    unbind,
-    walk_reaches,
 )
 
 if TYPE_CHECKING:
@@ -42,11 +41,12 @@ def exists(t: Table, p: SearchArrays, check: Int, barred: Int) -> bool:
 
 
 @inlined
-def passes(t: Table, p: SearchArrays, program: Int, barred: Int) -> bool:
-    """Whether the current match passes every check of its program."""
+def passes(t: Table, p: SearchArrays, program: Int, barred: Int, met: Int) -> bool:
+    """Whether the current match passes every check of its program; `met` has a match."""
     first = p.programs[program, col.FIRST_CHECK]
     for check in range(first, first + p.programs[program, col.CHECKS]):
-        if exists(t, p, check, barred) == (p.checks[check, col.CHECK_NEGATED] == 1):
+        found = check == met or exists(t, p, check, barred)
+        if found == (p.checks[check, col.CHECK_NEGATED] == 1):
             return False
     return True
 
@@ -55,18 +55,13 @@ def passes(t: Table, p: SearchArrays, program: Int, barred: Int) -> bool:
 def seen_before(
     t: Table, p: SearchArrays, program: Int, check: Int, pattern: Int, row: Int
 ) -> bool:
-    """Whether an earlier seed of the same quad already finds the current match."""
+    """Whether an earlier seed of the same quad already looks at the current match."""
     first = p.programs[program, col.FIRST_CHECK]
     for earlier in range(first, check + 1):
         patterns = pattern if earlier == check else p.checks[earlier, col.CHECK_PATTERNS]
         for k in range(patterns):
-            own = p.checks[earlier, col.CHECK_FIRST] + k
-            fresh = match_row(t, p.patterns, own, row, p.bind)
-            if fresh >= 0:
-                met = p.walks[own] == 0 or walk_reaches(t, p, earlier, own)
-                unbind(p.bind, fresh)
-                if met:
-                    return True
+            if exists_with(t, p, earlier, k, row):
+                return True
     return False
 
 
@@ -132,14 +127,17 @@ def weight(t: Table, p: SearchArrays, seed: Int, row: Int) -> Int:
     """How the quad `row` affects the current match: 1 makes it, -1 prevents it, 0 neither.
 
     A match that uses the quad depends on it, if it passes the checks. Any other match changes only
-    if its checks have another outcome without the quad.
+    if a check has a match with the quad, and its checks have another outcome without.
     """
     program, pattern, check = seed_of(p, seed)
-    if check >= 0 and seen_before(t, p, program, check, pattern, row):
+    if check >= 0 and (
+        not exists_with(t, p, check, pattern, row)
+        or seen_before(t, p, program, check, pattern, row)
+    ):
         return 0
     total = np.int64(0)
     for without in range(1 if check < 0 else 2):
-        if passes(t, p, program, row if without else -1):
+        if passes(t, p, program, row if without else -1, -1 if without else check):
             total += 1 - 2 * without
     return total
 
