@@ -116,6 +116,24 @@ def test_a_join_with_a_key_has_the_rows_of_the_other_side(sampled, degrees, data
     assert joined(other, key).rows == pytest.approx(sum(degrees))
 
 
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        # 505 rows of the hub with 5 each, and 55 rows of three other values with 5 each
+        ({7, 1, 2, 3}, 505 * 5 + 3 * 55 * 5),
+        # the hub is on the left only: 55 rows of each of four values with 5 each
+        ({4, 1, 2, 3}, 4 * 55 * 5),
+    ],
+)
+def test_a_sample_tells_whether_the_other_input_has_a_hub(there, expected):
+    left = Estimate(
+        1000.0, {A: 10.0}, {A: {7: 505.0}}, {A: ValueSample(frozenset(range(10)), 0, 10.0)}
+    )
+    right = Estimate(20.0, {A: 4.0}, samples={A: ValueSample(frozenset(there), 0, 4.0)})
+    assert joined(left, right).rows == pytest.approx(expected)
+    assert joined(right, left).rows == pytest.approx(expected)
+
+
 def test_distinct_rows_are_no_more_than_their_values_allow():
     assert estimate("SELECT DISTINCT ?b { ?a :p ?b }", P_Q).rows == 50
 

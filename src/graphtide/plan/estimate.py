@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.rdf.terms import Term
 
-
 RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 
@@ -258,8 +257,6 @@ def pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimate
     """The quads that a triple pattern matches.
 
     >>> from graphtide.algebra.nodes import TriplePattern
-    >>> from graphtide.plan.estimate import PredicateStats
-    >>> from pyoxigraph import NamedNode
     >>> knows = NamedNode("http://example.org/knows")
     >>> statistics = Statistics(100, {knows: PredicateStats(100, 50, 20)})
     >>> pattern_estimate(
@@ -373,8 +370,12 @@ def meeting(left: Estimate, right: Estimate, var: Var) -> Meeting:
         term: (ones.get(term, one_each), others.get(term, other_each))
         for term in dict.fromkeys((*own, *other))
     }
-    rest = max(values - len(hubs), 0.0) * one_each * other_each
-    return Meeting(rest + sum(a * b for a, b in hubs.values()), hubs, drawn, sample)
+    met, rest = sum([a * b for a, b in hubs.values()]), values - len(hubs)
+    if rest > 0:
+        one_rest = max(0.0, left.rows - sum([a for a, _ in hubs.values()]))
+        other_rest = max(0.0, right.rows - sum([b for _, b in hubs.values()]))
+        met += one_rest * other_rest / max(rest, 1.0)
+    return Meeting(met, hubs, drawn, sample)
 
 
 def _spread(rows: Estimate, var: Var, terms: Iterable[Hashable]) -> dict[Hashable, float]:
