@@ -112,6 +112,27 @@ def test_changes_that_change_too_much(strategy):
     assert raised.value.limit == "flush_bytes"
 
 
+IN_ONE_CITY = """SELECT * { ?a <ex:city> ?x . ?b <ex:city> ?x . ?c <ex:city> ?x .
+    ?a <ex:knows> ?b . ?b <ex:knows> ?c . ?c <ex:knows> ?a }"""
+
+
+@needs_kernels
+@pytest.mark.parametrize("limit", ["query_bytes", "flush_bytes"])
+def test_what_a_decomposed_query_keeps_counts_as_memory(limit):
+    """A ring has no answer, but each two people of a city are an instance."""
+    graph = LiveGraph(limits=Limits(**{limit: 1_000_000}))
+    if limit == "flush_bytes":
+        graph.watch(IN_ONE_CITY, strategy="decomposed")
+    with graph.transaction() as tx:
+        for number in range(100):
+            tx.insert(f"<ex:{number}>", "<ex:city>", "<ex:rome>")
+            tx.insert(f"<ex:{number}>", "<ex:knows>", f"<ex:{(number + 1) % 100}>")
+    with pytest.raises(LimitError) as raised:
+        graph.watch(IN_ONE_CITY, strategy="decomposed")
+    assert raised.value.limit == limit
+    assert len(graph) == (200 if limit == "query_bytes" else 0)
+
+
 def test_paths_connect_so_many_pairs():
     graph = LiveGraph(limits=Limits(path_pairs=1000))
     with graph.transaction() as tx:

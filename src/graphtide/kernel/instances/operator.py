@@ -11,6 +11,7 @@ from graphtide.kernel.instances.plan import Nodes, Variables, plan_instances
 from graphtide.kernel.instances.state import AT, ROOM, WRITTEN
 from graphtide.kernel.instances.step import DONE, INSTANCE, NO_ROOM, PATTERN, instances_step
 from graphtide.kernel.rowtable import RowTable
+from graphtide.limits import allowance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,6 +56,7 @@ class Instances:
         events = self._events(batches)
         out: Ints = np.empty((len(events) + 8, VALUES + self._width), np.int32)
         self._regs[[AT, WRITTEN]] = 0
+        before = len(self._table)
         while True:
             stopped = instances_step(
                 self._table.arrays, self._layout, self._state, self._root,
@@ -63,6 +65,9 @@ class Instances:
             if stopped == DONE:
                 return out[: self._regs[WRITTEN]]
             if stopped == NO_ROOM:
+                # Single changes may make very many instances: these are results, too.
+                made = len(self._table) - before
+                allowance().allow(made * self.nbytes // max(len(self._state), 1))
                 self._make_room(len(events) - int(self._regs[AT]))
             else:
                 out = longer(out)
