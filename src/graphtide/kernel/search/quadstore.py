@@ -7,6 +7,7 @@ quads themselves is stored.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -30,20 +31,19 @@ from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.ahead import LINKS, NOTHING, PARTNERS, find_dispatch, prefetch_block
 from graphtide.kernel.search.arrays import SearchArrays
 from graphtide.kernel.search.bulk import difference, link_table, load_table
+from graphtide.kernel.search.compile import (
+    NO_PROGRAMS,
+    Compiled,
+    cheapest_seeds,
+    compile_programs,
+    restricted,
+)
 from graphtide.kernel.search.evaluate import (
     chain_rows,
     count_quads,
     evaluate_rows,
     find_rows,
     link_all,
-)
-from graphtide.kernel.search.program import (
-    NO_PROGRAMS,
-    Compiled,
-    SearchProgram,
-    cheapest_seeds,
-    compile_programs,
-    restricted,
 )
 from graphtide.kernel.search.react import react
 from graphtide.limits import Allowance, Limits, allowance
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from graphtide.kernel.batch import Int
+    from graphtide.kernel.search.program import SearchProgram
     from graphtide.views import Block
 
 
@@ -199,7 +200,6 @@ class QuadStore:
         self._store_all = store_all
         self._programs: dict[int, SearchProgram] = {}
         self._order: list[int] = []
-        self._ends: list[tuple[int, int]] = []  # by place: a program, and where its output ends
         self._next = 0
         self._table = RowTable(4)
         self._compiled = NO_PROGRAMS
@@ -212,8 +212,8 @@ class QuadStore:
         self._last: Ints | ref[Ints] = np.empty((0, 6), np.int32)  # large ones are not kept
         self._effects: Ints = np.empty(BULK, np.int32)
         self._out: Ints = np.empty((256, 3), np.int32)
-        # The output, and by place a program and the first row of the output as a batch of its own.
-        self._single: tuple[Ints | None, list[tuple[int, Ints]]] = None, []
+        # The output, and by place the first row of the output as a batch of its own.
+        self._single: tuple[Ints | None, dict[int, Ints]] = None, {}
 
     def __len__(self) -> int:
         return self._table.arrays.meta.item(LIVE)
@@ -306,13 +306,14 @@ class QuadStore:
             return {}
         if n == 1:
             if self._single[0] is not self._out:
-                rows = [(number, self._out[:1, col.OUT_TX : end]) for number, end in self._ends]
-                self._single = self._out, rows
-            number, row = self._single[1][self._out.item(0, col.OUT_PROGRAM)]
-            return {number: row.copy()}
-        if n <= FEW_ROWS and len(self._ends) == 1:
-            number, end = self._ends[0]
-            return {number: self._out[:n, col.OUT_TX : end].copy()}
+                self._single = self._out, {}
+            at = self._out.item(0, col.OUT_PROGRAM)
+            row = self._single[1].get(at)
+            if row is None:
+                row = self._single[1][at] = self._out[:1, col.OUT_TX : self._end(at)]
+            return {self._order[at]: row.copy()}
+        if n <= FEW_ROWS and len(self._order) == 1:
+            return {self._order[0]: self._batch(self._out[:n], 0)}
         batches = self._split(self._out[:n])
         if len(self._out) > MAX_RETAINED:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
@@ -426,9 +427,9 @@ class QuadStore:
         self._settle()
         if not self._table.arrays.meta[HIGH]:
             return np.empty((0, 2 + self._programs[number].outputs), np.int32)
-        at = self._order.index(number)
+        at = bisect_left(self._order, number)  # numbers only grow
         out = self._evaluate([at], 0, allowance())
-        return np.ascontiguousarray(out[:, col.OUT_TX : self._ends[at][1]])
+        return np.ascontiguousarray(out[:, col.OUT_TX : self._end(at)])
 
     def _evaluate(self, programs: Sequence[int], tx: int, left: Allowance) -> Ints:
         """All matches of some programs now, given by place, as they are put out."""
@@ -515,17 +516,19 @@ class QuadStore:
         }
 
     def _batch(self, part: Ints, at: int) -> Ints:
-        return part[:, col.OUT_TX : self._ends[at][1]].copy()
+        return part[:, col.OUT_TX : self._end(at)].copy()
+
+    def _end(self, at: int) -> int:
+        """Where the output of the program at a place ends."""
+        return col.OUT_VALUES + self._compiled.plan.programs.item(at, col.OUTPUTS)
 
     def _compile(self) -> None:
         """Compile all programs; relink the quads only if the indexes have changed."""
         self._order = list(self._programs)
-        self._ends = [(n, col.OUT_VALUES + p.outputs) for n, p in self._programs.items()]
         before = self._compiled
-        programs = [self._programs[number] for number in self._order]
-        self._compiled = compile_programs(programs, before.keys)
-        self._room, self._single = UNKNOWN, (None, [])
-        widest = max((p.outputs for p in self._programs.values()), default=0)
+        self._compiled = compile_programs(list(self._programs.values()), before)
+        self._room, self._single = UNKNOWN, (None, {})
+        widest = int(self._compiled.plan.programs[:, col.OUTPUTS].max(initial=0))
         if self._out.shape[1] != 3 + widest:
             self._out = np.empty((256, 3 + widest), np.int32)
         if (before.keys, before.links) != (self._compiled.keys, self._compiled.links):
