@@ -326,7 +326,7 @@ class PreparedQuery:
 
     def close(self) -> None:
         """Free what only it needed."""
-        self._registry.plans.let_go(self._numbers)
+        self._registry.plans.let_go(self._numbers, for_now=True)
 
 
 FIRST_REPLAN = 10_000

@@ -1,6 +1,7 @@
 """The compiled quad store and its search loop against their twin."""
 
 import itertools
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from kernel.batches import in_order, needs_jit, net, often
 from kernel.quads import as_changes, graph_streams, nets, programs, streams
 from support.sampling import quick_sample, quick_sample_of
 
+from graphtide.kernel.search import compile as compiling
 from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore
 from graphtide.kernel.twin import QuadStore as Twin
@@ -140,6 +142,11 @@ def test_any_cut_into_calls_gives_the_same_transactions(installed, changes, data
 @often
 @given(st.data())
 def test_programs_come_and_go_in_the_middle_of_a_stream(data):
+    with patch.object(compiling, "LEAST_KEPT", data.draw(st.sampled_from([0, 5, 1000]))):
+        programs_come_and_go(data)
+
+
+def programs_come_and_go(data):
     stores = QuadStore(), Twin()
     answers = {}
     for _ in range(data.draw(st.integers(1, 8))):
@@ -152,8 +159,9 @@ def test_programs_come_and_go_in_the_middle_of_a_stream(data):
             case "remove" if answers:
                 number = data.draw(st.sampled_from(sorted(answers)))
                 del answers[number]
+                for_now = data.draw(st.booleans())
                 for store in stores:
-                    store.remove(number)
+                    store.remove(number, for_now=for_now)
             case _:
                 changes = data.draw(streams(most=12))
                 kernel, twin = (store.apply(changes) for store in stores)
@@ -228,6 +236,34 @@ def test_indexes_come_and_go_with_the_programs_that_need_them():
     assert store.index_count == 2
     store.remove(2)
     assert store.index_count == 0
+
+
+def test_indexes_of_a_program_that_may_come_again_stay_for_some_time():
+    """They are dropped when room is made after a quarter of the quads has changed."""
+    store = QuadStore()
+    store.apply(as_changes([(0, 1, i, MARK, 1, 0) for i in range(1, 8001)]))
+    kept = store.install(SHAPES["paths of one predicate"])
+    assert store.index_count == 2
+    store.remove(kept, for_now=True)
+    store.apply(as_changes([(1, 1, 1, EDGE, 2, 0), (1, 1, 2, EDGE, 3, 0)]))
+    assert store.index_count == 2
+    again = store.install(SHAPES["paths of one predicate"])
+    assert net(store.evaluate(again)) == {0: {(1, 2, 3): 1}}
+    store.remove(again, for_now=True)
+    for tx in range(2, 102):
+        store.apply(as_changes([(tx, 1, i, MARK, tx, 0) for i in range(1, 101)]))
+    assert store.index_count == 0
+
+
+def test_few_of_the_programs_that_may_come_again_keep_their_indexes():
+    """The one with an index by objects is removed first, before five others."""
+    store = QuadStore()
+    store.apply(as_changes([(0, 1, 1, EDGE, 2, 0)]))
+    paths = SHAPES["paths of one predicate"]
+    forks = [SearchProgram(((A, p, B, 0), (A, p, C, 0)), 3) for p in range(20, 25)]
+    for number in [store.install(program) for program in (paths, *forks)]:
+        store.remove(number, for_now=True)
+    assert store.index_count == 1
 
 
 def test_an_index_has_room_for_the_quads_that_it_links():

@@ -88,14 +88,14 @@ class SharedPrograms:
         """The number of an installed program."""
         return self._numbers[program]
 
-    def release(self, number: int) -> None:
+    def release(self, number: int, *, for_now: bool = False) -> None:
         """One user less; without users the program is removed from the store."""
         self._users[number] -= 1
         if self._users[number] == 0:
             program = self._installed.pop(number)
             del self._users[number], self._numbers[program]
             _count_indexes(program, self._indexes, -1)
-            self._store.remove(number)
+            self._store.remove(number, for_now=for_now)
             self.version += 1
 
     def indexes(self, without: Collection[int] = ()) -> Mapping[Columns, Counter[int]]:

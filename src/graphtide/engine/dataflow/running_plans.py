@@ -126,10 +126,10 @@ class RunningPlans:
         programs = [to_program(node, self.terms) for node in searches(plan.root)]
         return list(map(self.programs.acquire, programs))
 
-    def let_go(self, numbers: Iterable[int]) -> None:
-        """The programs that `hold` installed are needed no more."""
+    def let_go(self, numbers: Iterable[int], *, for_now: bool = False) -> None:
+        """The programs that `hold` installed are needed no more, or not `for_now`."""
         for number in numbers:
-            self.programs.release(number)
+            self.programs.release(number, for_now=for_now)
 
     def evaluate(self, plan: QueryPlan) -> Ints:
         """Evaluate a plan whose programs are held: its current rows as a batch."""

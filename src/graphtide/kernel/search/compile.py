@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, count
+from math import inf
 from operator import is_not, ne
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,6 +51,10 @@ Line = tuple[int, ...]
 
 ANY = -1
 """Stands for all predicates that no pattern names."""
+
+MAX_GONE, KEPT_SHARE, LEAST_KEPT = 4, 4, 1000
+"""Programs that are gone and whose indexes are kept; until so many quads have changed, as a share
+of all and at least."""
 
 MOST_PROBES = 8
 """Lookups of a seed that are made ahead."""
@@ -126,12 +131,37 @@ class Compiled:
         )
 
 
-def compile_programs(programs: Sequence[SearchProgram], before: Compiled | None = None) -> Compiled:
-    """All programs as arrays; what was compiled `before` is used again.
+class GonePrograms:
+    """Programs that were removed for now. They come again if a one-off query is asked again.
+
+    To build their indexes takes as long as many changes do: they are kept until so many were made.
+    """
+
+    def __init__(self) -> None:
+        self.until: float = inf  # the number of changes up to which all of them are recent
+        self._since: dict[SearchProgram, int] = {}
+
+    def add(self, program: SearchProgram, changes: int) -> None:
+        """Note a program that is removed after so many changes."""
+        self._since.pop(program, None)
+        self._since[program] = changes
+
+    def recent(self, changes: int, quads: int) -> Iterable[SearchProgram]:
+        """Those whose indexes are worth keeping after so many changes; the others are forgotten."""
+        kept = max(quads // KEPT_SHARE, LEAST_KEPT)
+        recent = [each for each in self._since.items() if each[1] + kept >= changes]
+        self._since = dict(recent[-MAX_GONE:])
+        self.until = min(self._since.values(), default=inf) + kept
+        return self._since.keys()
+
+
+def compile_programs(
+    programs: Sequence[SearchProgram], before: Compiled, gone: Iterable[SearchProgram] = ()
+) -> Compiled:
+    """All programs as arrays, with indexes for some that are gone; uses what was there `before`.
 
     Indexes that were there and are still needed come first, in the same order.
     """
-    before = before or NO_PROGRAMS
     kept = _common(programs, before.programs, is_not)
     others = dict(zip(map(id, before.programs[kept:]), before.pieces[kept:], strict=True))
     pieces = before.pieces[:kept]
@@ -141,8 +171,9 @@ def compile_programs(programs: Sequence[SearchProgram], before: Compiled | None 
         for program, piece in zip(programs[kept:], old, strict=True)
     ]
     parts = before.parts.first(kept)
-    predicates = np.concatenate([parts.patterns[:, 1], *(each.patterns[:, 1] for each in shapes)])
-    wanted = np.concatenate([parts.wanted, *(each.wanted for each in shapes)])
+    every = [*shapes, *map(shape_of, gone)]
+    predicates = np.concatenate([parts.patterns[:, 1], *(each.patterns[:, 1] for each in every)])
+    wanted = np.concatenate([parts.wanted, *(each.wanted for each in every)])
     keys, links, held = _indexes(np.maximum(predicates, ANY), wanted, before.keys)
     same = _common(keys, before.keys, ne)  # so many indexes have the numbers they had
     moved = (held[: len(parts.held)] != parts.held) | (parts.held >> same != 0)

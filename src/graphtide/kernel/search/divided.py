@@ -226,10 +226,10 @@ class DividedStore:
     def _program(self, number: int) -> SearchProgram:
         return self._whole._programs[number]  # noqa: SLF001
 
-    def remove(self, number: int) -> None:
-        """Remove a program."""
+    def remove(self, number: int, *, for_now: bool = False) -> None:
+        """Remove a program; `for_now`, it may come again."""
         if self._followed.pop(number, None) is None:
-            self._whole.remove(number)
+            self._whole.remove(number, for_now=for_now)
         else:
             self._is_settled = False
 

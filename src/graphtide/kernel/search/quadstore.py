@@ -34,6 +34,7 @@ from graphtide.kernel.search.bulk import difference, link_table, load_table
 from graphtide.kernel.search.compile import (
     NO_PROGRAMS,
     Compiled,
+    GonePrograms,
     cheapest_seeds,
     compile_programs,
     restricted,
@@ -199,6 +200,7 @@ class QuadStore:
         self.limits = Limits()
         self._store_all = store_all
         self._programs: dict[int, SearchProgram] = {}
+        self._gone = GonePrograms()
         self._order: list[int] = []
         self._next = 0
         self._table = RowTable(4)
@@ -274,9 +276,14 @@ class QuadStore:
     def follow(self, number: int) -> None:
         """Let a program react to changes: here, it does so from `install` on."""
 
-    def remove(self, number: int) -> None:
-        """Remove a program, and the indexes that only it needed."""
-        del self._programs[number]
+    def remove(self, number: int, *, for_now: bool = False) -> None:
+        """Remove a program, and the indexes that only it needed.
+
+        What is removed `for_now` may come again: its indexes stay for some time.
+        """
+        program = self._programs.pop(number)
+        if for_now:
+            self._gone.add(program, self.changed)
         self._stale, self._room = True, UNKNOWN
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
@@ -312,8 +319,6 @@ class QuadStore:
             if row is None:
                 row = self._single[1][at] = self._out[:1, col.OUT_TX : self._end(at)]
             return {self._order[at]: row.copy()}
-        if n <= FEW_ROWS and len(self._order) == 1:
-            return {self._order[0]: self._batch(self._out[:n], 0)}
         batches = self._split(self._out[:n])
         if len(self._out) > MAX_RETAINED:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
@@ -376,6 +381,7 @@ class QuadStore:
 
     def _make_room(self, many: int) -> None:
         """Make room for so many changes, and lay out the arrays if they are others now."""
+        self._stale |= self.changed > self._gone.until
         plan = self._plan
         self._room = UNKNOWN  # also after an interrupt
         room = self._table.reserve(max(many, SPARE))
@@ -424,9 +430,9 @@ class QuadStore:
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
-        self._settle()
         if not self._table.arrays.meta[HIGH]:
             return np.empty((0, 2 + self._programs[number].outputs), np.int32)
+        self._settle()
         at = bisect_left(self._order, number)  # numbers only grow
         out = self._evaluate([at], 0, allowance())
         return np.ascontiguousarray(out[:, col.OUT_TX : self._end(at)])
@@ -496,9 +502,9 @@ class QuadStore:
         """The output by program; the common case of one program needs no sort."""
         if not len(out):
             return {}
-        column = out[:, col.OUT_PROGRAM]
         if len(self._order) == 1:
             return {self._order[0]: self._batch(out, 0)}
+        column = out[:, col.OUT_PROGRAM]
         if len(out) <= FEW_ROWS:
             places = set(column.tolist())
             if len(places) == 1:
@@ -526,7 +532,8 @@ class QuadStore:
         """Compile all programs; relink the quads only if the indexes have changed."""
         self._order = list(self._programs)
         before = self._compiled
-        self._compiled = compile_programs(list(self._programs.values()), before)
+        gone = self._gone.recent(self.changed, len(self))
+        self._compiled = compile_programs(list(self._programs.values()), before, gone)
         self._room, self._single = UNKNOWN, (None, {})
         widest = int(self._compiled.plan.programs[:, col.OUTPUTS].max(initial=0))
         if self._out.shape[1] != 3 + widest:

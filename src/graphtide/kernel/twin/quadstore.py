@@ -137,7 +137,7 @@ class QuadStore:
     def follow(self, number: int) -> None:
         """Let a program react to changes: here, it does so from `install` on."""
 
-    def remove(self, number: int) -> None:
+    def remove(self, number: int, *, for_now: bool = False) -> None:  # noqa: ARG002 - no indexes
         """Remove a program."""
         del self._programs[number], self._answers[number]
 
