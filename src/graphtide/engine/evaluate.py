@@ -324,9 +324,9 @@ class PreparedQuery:
         """Hold the programs among other plans at work."""
         self._numbers = plans.hold(self._plan)
 
-    def close(self) -> None:
-        """Free what only it needed."""
-        self._registry.plans.let_go(self._numbers, for_now=True)
+    def close(self, *, for_now: bool = False) -> None:
+        """Free what only it needed; `for_now`, it may be prepared again."""
+        self._registry.plans.let_go(self._numbers, for_now=for_now)
 
 
 FIRST_REPLAN = 10_000

@@ -164,7 +164,7 @@ class QueryRegistry:
         try:
             return prepared.rows()
         finally:
-            prepared.close()
+            prepared.close(for_now=True)
 
     def as_of(self) -> tuple[QuadStore, int, int]:
         """Equal while the quads are the same."""

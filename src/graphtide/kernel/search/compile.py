@@ -63,7 +63,7 @@ CONSTANT = 8
 """How much fewer quads match a pattern with one more constant: a guess."""
 
 
-class Shape(NamedTuple):
+class ProgramShape(NamedTuple):
     """What does not depend on other programs. All but head and checks have a line per pattern."""
 
     head: Line
@@ -77,14 +77,14 @@ class Shape(NamedTuple):
 class Piece(NamedTuple):
     """The lines of a program, whose quads these indexes hold (by pattern, as bits)."""
 
-    shape: Shape
+    shape: ProgramShape
     held: list[int]
     patterns: Ints
     probes: Ints
     probe_counts: list[int]
 
 
-class Parts(NamedTuple):
+class ProgramLines(NamedTuple):
     """The lines of all programs, with the numbers that they have there."""
 
     heads: Ints
@@ -97,13 +97,13 @@ class Parts(NamedTuple):
     probes: Ints
     probe_counts: Ints
 
-    def first(self, programs: int) -> Parts:
+    def first(self, programs: int) -> ProgramLines:
         """The lines of the first programs."""
         if programs == len(self.heads):
             return self
         many, checks = self.heads[programs, [FIRST, FIRST_CHECK]].tolist()
         probes = int(self.probe_counts[:many].sum())
-        return Parts(
+        return ProgramLines(
             self.heads[:programs], self.checks[:checks], self.patterns[:many], self.seeds[:many],
             self.walks[:many], self.wanted[:many], self.held[:many], self.probes[:probes],
             self.probe_counts[:many],
@@ -119,7 +119,7 @@ class Compiled:
     links: dict[int, int]
     programs: Sequence[SearchProgram]
     pieces: list[Piece]
-    parts: Parts
+    parts: ProgramLines
 
     def extends(self, other: Compiled) -> bool:
         """Whether each index of another plan is also here, at the same number, with its quads."""
@@ -206,7 +206,7 @@ def _common(
 
 
 @lru_cache(maxsize=1024)
-def shape_of(program: SearchProgram) -> Shape:
+def shape_of(program: SearchProgram) -> ProgramShape:
     """What is known of a program by itself."""
     needed = needed_indexes(program)
     groups = [(-1, program.patterns), *((n, c.patterns) for n, c in enumerate(program.checks))]
@@ -217,7 +217,7 @@ def shape_of(program: SearchProgram) -> Shape:
     patterns = program.all_patterns()
     wanted = [sum(1 << _as_bits(columns) for columns in needed[pattern]) for pattern in patterns]
     many, variables = len(program.patterns), program.variables()
-    return Shape(
+    return ProgramShape(
         (0, many, program.outputs, 0, len(checks), variables),
         _array(checks, 3),
         _array(patterns, 4),
@@ -235,7 +235,7 @@ def _as_bits(columns: Iterable[int]) -> int:
     return sum(1 << column for column in columns)
 
 
-def _make_piece(shape: Shape, held: list[int], keys: tuple[Columns, ...]) -> Piece:
+def _make_piece(shape: ProgramShape, held: list[int], keys: tuple[Columns, ...]) -> Piece:
     """The lines of a program that are looked up by these indexes."""
     patterns = shape.patterns.tolist()
     lines = [(*p, *_best(bits, keys)) for p, bits in zip(patterns, held, strict=True)]
@@ -323,7 +323,7 @@ def _indexes(
     return keys, dict(zip(named.tolist(), bits.tolist(), strict=True)), bits[at]
 
 
-def _joined(parts: Parts, pieces: Sequence[Piece]) -> Parts:
+def _joined(parts: ProgramLines, pieces: Sequence[Piece]) -> ProgramLines:
     """More lines, after those of other programs."""
     if not pieces:
         return parts
@@ -344,7 +344,7 @@ def _joined(parts: Parts, pieces: Sequence[Piece]) -> Parts:
     seeds[:, SEED_CHECK] += np.where(seeds[:, SEED_CHECK] < 0, 0, np.repeat(check_at, sizes))
     counts = np.array([n for piece in pieces for n in piece.probe_counts], np.int32)
     held = np.array([bits for piece in pieces for bits in piece.held], np.int64)
-    return Parts(
+    return ProgramLines(
         np.concatenate([parts.heads, heads]),
         np.concatenate([parts.checks, own_checks]),
         np.concatenate([parts.patterns, *(piece.patterns for piece in pieces)]),
@@ -357,7 +357,7 @@ def _joined(parts: Parts, pieces: Sequence[Piece]) -> Parts:
     )
 
 
-def _make_plan(parts: Parts, links: dict[int, int]) -> SearchArrays:
+def _make_plan(parts: ProgramLines, links: dict[int, int]) -> SearchArrays:
     """The arrays of all programs, with seeds and probes in the order of predicates."""
     dispatch, ordered = _dispatch(np.maximum(parts.patterns[:, 1], ANY), links)
     sizes = parts.probe_counts[ordered]
@@ -462,7 +462,7 @@ def _none() -> Compiled:
     """The arrays of no programs."""
     lines: Ints = np.zeros((0, 20), np.int32)
     longs: Longs = np.zeros(0, np.int64)
-    parts = Parts(
+    parts = ProgramLines(
         lines[:, :6], lines[:, :3], lines, lines[:, :3], longs, longs, longs, lines[:, :7],
         np.zeros(0, np.int32),
     )  # fmt: skip
