@@ -130,6 +130,33 @@ def test_random_checks_agree_with_the_twin(program, seed):
     agree(program, np.column_stack(columns).astype(np.int32))
 
 
+def test_a_walk_may_begin_with_what_binds_more_variables_outside():
+    assert walks_of(over_edges((A, ROAD, X, 0), (X, MARK, B, 0))) == [0, -0b10, -0b01]
+    assert walks_of(over_edges((A, ROAD, B, 0), (A, MARK, X, 0))) == [0, 0, -0b01]
+
+
+@needs_jit
+@pytest.mark.parametrize("negated", [True, False], ids=["not exists", "exists"])
+@pytest.mark.parametrize(
+    "check",
+    [
+        [(A, ROAD, X, 0), (X, MARK, B, 0)],
+        [(A, ROAD, X, 0), (B, ROAD, X, 0)],
+        [(A, ROAD, X, 0), (X, MARK, Y, 0), (Y, ROAD, B, 0)],
+        [(A, EDGE, X, 0), (X, EDGE, B, 0), (A, MARK, Y, 0)],
+    ],
+)
+def test_hubs_are_left_by_the_shorter_way(check, negated):
+    """Half of all edges end at the first three nodes: outside or inside, there are fewer ways."""
+    rng = np.random.default_rng(len(check) + negated)
+    size = 300
+    ends = np.where(rng.random((2, size)) < 0.5, rng.integers(1, 4, (2, size)), 0)
+    ends = np.where(ends == 0, rng.integers(4, 16, (2, size)), ends)
+    columns = [np.arange(size) // 8, rng.choice([1, 1, 1, -1], size), ends[0]]
+    columns += [rng.choice([EDGE, MARK, ROAD], size), ends[1], np.zeros(size)]
+    agree(over_edges(*check, negated=negated), np.column_stack(columns).astype(np.int32))
+
+
 @needs_jit
 @pytest.mark.parametrize("many", [255, 256, 257, 5000])
 def test_a_walk_goes_on_where_the_output_was_full(many):

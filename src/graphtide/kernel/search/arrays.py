@@ -39,8 +39,9 @@ are prefetched together."""
 UNIQUE, SCAN = -2, -1
 """How a frame finds its candidates when not by a chain: one known row, or every row."""
 
-DEPTH, REMAINING, FRESH = 0, 1, 2
-"""Cells of `frames[0]`. A frame below: pattern, next candidate + 1, index, variables it bound."""
+DEPTH, REMAINING, FRESH, WALKED = 0, 1, 2, 3
+"""Cells of `frames[0]`; the last one has the patterns that a walk goes through. A frame below:
+pattern, next candidate + 1, index, variables it bound."""
 
 EVERY = 64
 """Higher than any pattern index: excludes a row from all patterns."""
@@ -66,7 +67,8 @@ OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
 class SearchArrays(NamedTuple):
     """All installed programs as arrays, and scratch space for the search.
 
-    `walks` has for each pattern the set of patterns that a walk from it joins first. `probes` has
+    `walks` has for each pattern the set of patterns that a walk from it joins first; if negative,
+    those that it may begin with. `probes` has
     lookups for each seed, those from `probes_from` on, in the order in which they can be made. The
     parts of a key are ids, or column `c` of the changed quad written as `-1 - c`, or that of the
     row which probe `j` of the seed finds, written as `-1 - (4 * (j + 1) + c)`.

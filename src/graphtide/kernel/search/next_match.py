@@ -8,6 +8,8 @@ quad at `?sensor a :Sensor` in NOT EXISTS { ?sw :monitoredBy ?sensor . ?sensor a
 variable of the outer rows, and all of them would have to be tested. Instead the patterns between
 are searched first, and each value of `?sw` found is a start for a search of the outer rows. An
 outer row agrees with one start only, so each start is searched once: when its first path is found.
+A quad that binds some variables of the outer rows can walk to more of them. It does if it has fewer
+ways to walk than rows to test.
 """
 
 from __future__ import annotations
@@ -23,6 +25,10 @@ from graphtide.kernel.search.arrays import SearchArrays
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
+
+
+SHORT = 2
+"""Rows that are tested without a look at other ways to find them."""
 
 
 @inlined
@@ -237,7 +243,7 @@ def is_first_path(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     first = p.checks[check, col.CHECK_FIRST]
     own = first + p.seeds[seed, col.SEED_PATTERN]
     match_row(t, p.patterns, own, row, p.bind)
-    start_with(p.inner, p.walks[own])
+    start_with(p.inner, p.walk[0, col.WALKED])
     next_match(t, p, first, p.inner, -1, 0)
     same = True
     for k in range(p.programs[program, col.OUTPUTS], p.programs[program, col.VARIABLES]):
@@ -260,15 +266,58 @@ def next_start(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     return False
 
 
+@inlined
+def fewest(t: Table, p: SearchArrays, first: Int, patterns: Int) -> tuple[Int, Int]:
+    """The one of a set of patterns with the fewest candidates, and how many these are."""
+    found, least = np.int64(-1), np.int64(1) << np.int64(62)
+    pattern = np.int64(0)
+    while patterns >> pattern != 0:
+        if patterns >> pattern & 1:
+            known = load_key(p, first + pattern)
+            length = np.int64(1)
+            if known != 15:
+                index = p.patterns[first + pattern, col.BEST + known]
+                length = t.meta[LIVE]
+                if index >= 0:
+                    head = find_head(t, index, key_hash(t, index, p.key, 0), p.key, 0)
+                    length = np.int64(t.heads[head, LENGTH])
+                    if t.heads[head, HEAD] == 0:
+                        length = np.int64(0)
+            if length < least:
+                found, least = pattern, length
+        pattern += 1
+    return found, least
+
+
 @compiled
-def begin_walk(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
+def choose_walk(t: Table, p: SearchArrays, seed: Int, row: Int) -> Int:
+    """The patterns that a walk from the quad `row` goes through, or 0: the rows outside come first.
+
+    The variables of these rows that the quad has are bound.
+    """
+    program, check = p.seeds[seed, col.SEED_PROGRAM], p.seeds[seed, col.SEED_CHECK]
+    first = p.checks[check, col.CHECK_FIRST]
+    own = first + p.seeds[seed, col.SEED_PATTERN]
+    every = (np.int64(1) << np.int64(p.programs[program, col.PATTERNS])) - 1
+    _, outside = fewest(t, p, p.programs[program, col.FIRST], every)
+    if outside <= SHORT:
+        return np.int64(0)
+    fresh = match_row(t, p.patterns, own, row, p.bind)
+    pattern, ways = fewest(t, p, first, -p.walks[own])
+    unbind(p.bind, fresh)
+    return np.int64(1) << pattern if 2 * ways < outside else np.int64(0)
+
+
+@compiled
+def begin_walk(t: Table, p: SearchArrays, seed: Int, row: Int, walked: Int) -> bool:
     """Start a walk from the quad `row` at a seed's pattern; False if it has no start to offer."""
     w = walker(p)
     check = p.seeds[seed, col.SEED_CHECK]
     own = p.checks[check, col.CHECK_FIRST] + p.seeds[seed, col.SEED_PATTERN]
     for k in range(p.programs[p.seeds[seed, col.SEED_PROGRAM], col.VARIABLES]):
         w.bind[k] = 0
-    start_with(w.walk, p.walks[own])
+    start_with(w.walk, walked)
+    w.walk[0, col.WALKED] = walked
     if match_row(t, p.patterns, own, row, w.bind) < 0:
         return False
     return next_start(t, p, seed, row)

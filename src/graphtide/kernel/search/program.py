@@ -117,13 +117,17 @@ def walks_of(program: SearchProgram) -> list[int]:
     """For each pattern, the set of patterns of its check on the walk to the outer rows; 0: none.
 
     A pattern of a check that shares no variable with the outer rows is connected to them through
-    other patterns of the check (see `next_match`).
+    other patterns of the check (see `next_match`). For one that does, the set is negative: through
+    each of these patterns, more variables of the rows can be bound.
 
     >>> from graphtide.kernel.search.program import ExistsCheck, SearchProgram
     >>> switch, sensor = -1, -2
     >>> check = ExistsCheck(True, ((switch, 7, sensor, 0), (sensor, 1, 3, 0)))
     >>> walks_of(SearchProgram(((switch, 1, 2, 0),), 1, (check,)))
     [0, 0, 1]
+    >>> both = ExistsCheck(False, ((-1, 7, -3, 0), (-3, 8, -2, 0)))
+    >>> walks_of(SearchProgram(((-1, 9, -2, 0),), 2, (both,)))
+    [0, -2, -1]
     """
     walks = [0] * len(program.patterns)
     for check in program.checks:
@@ -134,10 +138,17 @@ def walks_of(program: SearchProgram) -> list[int]:
 def _walk(patterns: Sequence[Pattern], start: int, outputs: int) -> int:
     """The patterns of a shortest path from one to another with a variable of the outer rows."""
     variables = [{v for v in pattern if v < 0} for pattern in patterns]
+    outside = [{v for v in own if v >= -outputs} for own in variables]
+    if outside[start]:
+        return -sum(
+            1 << i
+            for i, own in enumerate(variables)
+            if own & variables[start] and outside[i] - outside[start]
+        )
     ways = {start: 0}
     queue = [start]
     for at in queue:
-        if any(v >= -outputs for v in variables[at]):
+        if outside[at]:
             return ways[at]
         near = [i for i in range(len(patterns)) if variables[i] & variables[at] and i not in ways]
         ways.update((i, ways[at] | 1 << i) for i in near)

@@ -18,6 +18,7 @@ from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.ahead import load_probe
 from graphtide.kernel.search.next_match import (
     begin_walk,
+    choose_walk,
     exists_with,
     match_row,
     next_match,
@@ -155,16 +156,32 @@ def react_seed(
     resume: bool,
 ) -> Int:
     """Write the matches that one seed of a changed quad changes; -1 if the output is full."""
-    _, pattern, check = seed_of(p, seed)
-    walks = check >= 0 and p.walks[p.checks[check, col.CHECK_FIRST] + pattern] != 0
-    if not resume:
-        if not (begin_walk(t, p, seed, row) if walks else begin(t, p, seed, row)):
-            return n
+    if not resume and not begin_seed(t, p, seed, row):
+        return n
     while True:
         n = react_start(t, p, seed, row, tx, sign, out, n, resume)
         resume = False
-        if n < 0 or not walks or not next_start(t, p, seed, row):
+        if n < 0 or p.walk[0, col.WALKED] == 0 or not next_start(t, p, seed, row):
             return n
+
+
+@inlined
+def begin_seed(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
+    """Start a search or a walk from the quad `row` at a seed's pattern; False if there is none."""
+    _, pattern, check = seed_of(p, seed)
+    walk: Int = np.int64(0)
+    if check >= 0:
+        walk = p.walks[p.checks[check, col.CHECK_FIRST] + pattern]
+    if walk <= 0:
+        p.walk[0, col.WALKED] = 0
+        if not begin(t, p, seed, row):
+            return False
+        if walk == 0:
+            return True
+        walk = choose_walk(t, p, seed, row)
+        if walk == 0:
+            return True
+    return begin_walk(t, p, seed, row, walk)
 
 
 @inlined
