@@ -51,7 +51,7 @@ RISK = 2
 slow and large. A search chooses its way for each row, and stores nothing on it."""
 
 
-GOOD_ENOUGH, SEVERAL = 1.5, 4
+GOOD_ENOUGH, SEVERAL = 1.8, 4
 """How many times the least cost of a network a search of several inputs may have to be taken
 without a comparison: that would take longer than to evaluate the query on a small graph."""
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import compress, count
 from math import inf
 from operator import is_not, ne
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -55,6 +55,9 @@ ANY = -1
 MAX_GONE, KEPT_SHARE, LEAST_KEPT = 4, 4, 1000
 """Programs that are gone and whose indexes are kept; until so many quads have changed, as a share
 of all and at least."""
+
+FEW_PREDICATES = 32
+"""Lines of the dispatch table that are filled in Python."""
 
 MOST_PROBES = 8
 """Lookups of a seed that are made ahead."""
@@ -344,17 +347,21 @@ def _joined(parts: ProgramLines, pieces: Sequence[Piece]) -> ProgramLines:
     seeds[:, SEED_CHECK] += np.where(seeds[:, SEED_CHECK] < 0, 0, np.repeat(check_at, sizes))
     counts = np.array([n for piece in pieces for n in piece.probe_counts], np.int32)
     held = np.array([bits for piece in pieces for bits in piece.held], np.int64)
-    return ProgramLines(
-        np.concatenate([parts.heads, heads]),
-        np.concatenate([parts.checks, own_checks]),
-        np.concatenate([parts.patterns, *(piece.patterns for piece in pieces)]),
-        np.concatenate([parts.seeds, seeds]),
-        np.concatenate([parts.walks, *(each.walks for each in shapes)]),
-        np.concatenate([parts.wanted, *(each.wanted for each in shapes)]),
-        np.concatenate([parts.held, held]),
-        np.concatenate([parts.probes, *(piece.probes for piece in pieces)]),
-        np.concatenate([parts.probe_counts, counts]),
+    more = ProgramLines(
+        heads,
+        own_checks,
+        np.concatenate([piece.patterns for piece in pieces]),
+        seeds,
+        np.concatenate([each.walks for each in shapes]),
+        np.concatenate([each.wanted for each in shapes]),
+        held,
+        np.concatenate([piece.probes for piece in pieces]),
+        counts,
     )
+    if not len(parts.heads):
+        return more
+    pairs: Any = zip(parts, more, strict=True)
+    return ProgramLines(*map(np.concatenate, pairs))
 
 
 def _make_plan(parts: ProgramLines, links: dict[int, int]) -> SearchArrays:
@@ -405,7 +412,8 @@ def _dispatch(predicates: Ints, links: dict[int, int]) -> tuple[Ints, Longs]:
     table: Ints = np.zeros((size + 1, 4), np.int32)
     table[size] = lines[0]
     if len(named) > 1:
-        fill_dispatch(table, lines)
+        few = len(named) <= FEW_PREDICATES  # the loop may have to be loaded first
+        (getattr(fill_dispatch, "py_func", fill_dispatch) if few else fill_dispatch)(table, lines)
     return table, seeds[np.lexsort((seeds, line))]
 
 
