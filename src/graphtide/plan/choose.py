@@ -17,6 +17,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra import nodes as alg
@@ -150,10 +151,11 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     first = build_prepared(query, choices)
     if not has_choice(first.root):
         return first
-    others = list(_alternatives(query, choices, first))
-    if not others:
+    others = _alternatives(query, choices, first)
+    second = next(others, None)  # the rest is looked for if the search is not good enough
+    if second is None:
         return first
-    candidates = _candidates(query, choices, first, others)
+    candidates = _candidates(query, choices, first, chain([second], others))
     searched = next(candidates)
     inputs = most_inputs(first.root)
     enough = GOOD_ENOUGH if inputs >= SEVERAL else 1.0
