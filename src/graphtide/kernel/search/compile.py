@@ -81,7 +81,7 @@ class Piece(NamedTuple):
     """The lines of a program, whose quads these indexes hold (by pattern, as bits)."""
 
     shape: ProgramShape
-    held: list[int]
+    held: tuple[int, ...]
     patterns: Ints
     probes: Ints
     probe_counts: list[int]
@@ -187,11 +187,11 @@ def compile_programs(
         pieces, parts = pieces[:first], parts.first(first)
     at = len(parts.patterns)
     fresh: list[Piece] = []
-    for shape, piece in zip(shapes, old, strict=True):
-        own = held[at : at + len(shape.patterns)].tolist()
+    for program, shape, piece in zip(programs[len(pieces) :], shapes, old, strict=True):
+        own = tuple(held[at : at + len(shape.patterns)].tolist())
         at += len(own)
         if piece is None or piece.held != own or any(bits >> same for bits in own):
-            piece = _make_piece(shape, own, keys)
+            piece = _make_piece(program, own, keys)
         fresh.append(piece)
     parts = _joined(parts, fresh)
     plan = _make_plan(parts, links)
@@ -208,7 +208,7 @@ def _common(
 # ---- single programs -----------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def shape_of(program: SearchProgram) -> ProgramShape:
     """What is known of a program by itself."""
     needed = needed_indexes(program)
@@ -238,8 +238,10 @@ def _as_bits(columns: Iterable[int]) -> int:
     return sum(1 << column for column in columns)
 
 
-def _make_piece(shape: ProgramShape, held: list[int], keys: tuple[Columns, ...]) -> Piece:
+@lru_cache(maxsize=256)  # a one-off query may come again and again
+def _make_piece(program: SearchProgram, held: tuple[int, ...], keys: tuple[Columns, ...]) -> Piece:
     """The lines of a program that are looked up by these indexes."""
+    shape = shape_of(program)
     patterns = shape.patterns.tolist()
     lines = [(*p, *_best(bits, keys)) for p, bits in zip(patterns, held, strict=True)]
     outer = range(shape.head[PATTERNS])
