@@ -430,9 +430,9 @@ class QuadStore:
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
+        self._settle()
         if not self._table.arrays.meta[HIGH]:
             return np.empty((0, 2 + self._programs[number].outputs), np.int32)
-        self._settle()
         at = bisect_left(self._order, number)  # numbers only grow
         out = self._evaluate([at], 0, allowance())
         return np.ascontiguousarray(out[:, col.OUT_TX : self._end(at)])
