@@ -4,8 +4,8 @@ from pyoxigraph import NamedNode
 
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.choose import choose_plan
-from graphtide.plan.cost import candidate_numbers, least, walks
 from graphtide.plan.estimate import PredicateStats, Statistics
+from graphtide.plan.walks import candidate_numbers, fewest, walks
 
 QUERY = parse_query(
     """PREFIX : <http://example.org/>
@@ -65,8 +65,18 @@ def test_a_search_takes_the_shorter_of_two_walks():
     rare, often, seven = map(
         candidate_numbers, ([(0.0, 0.5), (100.0, 0.5)], [(10.0, 1.0)], [(7.0, 1.0)])
     )
-    assert least([rare, often]) == 5
-    assert least([seven, often]) == 7
+    assert fewest({0: rare, 1: often}) == {0: 0, 1: 5}
+    assert fewest({0: seven, 1: often}) == {0: 7}
+
+
+def test_what_a_search_follows_next_depends_on_the_way_that_it_took():
+    """By hand: of 100 quads of `p`, 50 end at a hub, which has 500 quads of `q`; others have one.
+
+    Another way from each quad of `p` are 10 quads of `r`, whose subjects have one quad of `q`.
+    From the hub, the search follows `r`, and from other quads `q`.
+    """
+    rare, few = candidate_numbers([(1.0, 0.5), (500.0, 0.5)]), candidate_numbers([(10.0, 1.0)])
+    assert fewest({0: rare, 1: few}) == {0: 0.5, 1: 5.0}
 
 
 def hub(name, count, degree):

@@ -151,8 +151,8 @@ def test_rete_is_not_the_choice_if_its_memories_would_not_fit():
         ("zipf", "co-tag with two constants", {"rete"}),
         ("zipf", "triangle", {"search"}),
         ("zipf", "LSQB 6", {"counting", "rete"}),  # a search touches the pairs of a hub
-        ("zipf", "COUNT of a chain", {"rete"}),  # a changed moderator touches keys of all its tags
-        ("uniform", "COUNT of a join", {"search"}),  # one partner, and no key to store
+        ("zipf", "COUNT of a chain", {"counting"}),  # the posts of a tag are counted beforehand
+        ("uniform", "COUNT of a join", {"search", "counting"}),  # one partner: both are as good
         ("uniform", "star 2", {"search"}),
     ],
 )
@@ -166,7 +166,7 @@ def test_choices_on_skewed_graphs(shape, name, expected):
     lines = [line for line in shown.splitlines() if "candidates and rows" in line]
     assert lines[0].split(":")[0] in expected
     assert lines[0].endswith("which is running")
-    reasons = "times the work", "stores too much", "risky"
+    reasons = "times the work", "stores too much", "risky", "not much better"
     assert all(any(each in line for each in reasons) for line in lines[1:])
 
 
@@ -292,7 +292,7 @@ def replace_quads(graph, size, many):
             tx.insert(iri(f"l{n % many}"), iri("p"), iri(f"m{n}"))
 
 
-@pytest.mark.parametrize("size", [3000, 2000])
+@pytest.mark.parametrize("size", [2000, 1000])
 def test_drift_that_leaves_the_number_of_quads_as_it_was(size, caplog):
     """Standing queries are planned again by themselves after many changes, new ones at once."""
     graph = LiveGraph()
@@ -306,7 +306,7 @@ def test_drift_that_leaves_the_number_of_quads_as_it_was(size, caplog):
     caplog.set_level("INFO", "graphtide.engine")
     replace_quads(graph, size, many=2)
     assert graph.watch(parsed(FAN_OUT)).strategy == "rete"
-    few = 4 * size < 10_000
+    few = 4 * size < 5000
     assert standing.strategy == ("search" if few else "rete")
     assert standing.replan() == few
     assert (standing.strategy, never.strategy) == ("rete", "search")

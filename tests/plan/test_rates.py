@@ -4,6 +4,7 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
+from graphtide.engine import queries
 from graphtide.engine.evaluate import FIRST_REPLAN, ChangeRates
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
@@ -65,3 +66,32 @@ def test_stats_have_the_cost_of_planning_again():
     assert graph.stats().replan_seconds > 0
     assert not query.replan()
     assert graph.stats().replans == 1
+
+
+def test_a_replaced_predicate_is_noticed_before_as_many_changes_as_quads(monkeypatch):
+    monkeypatch.setattr(queries, "LOOK_SHARE", 0)  # nothing depends on the clock
+    graph = LiveGraph()
+    ids = np.array([graph.terms.intern(f"<ex:{n}>") for n in range(9000)], np.int32)
+    p, q = (graph.terms.intern(each) for each in (P, Q))
+
+    def apply(count, predicate, diff):
+        few, same = ids[:count], np.full(count, predicate, np.int32)
+        graph.apply_ids(few, same, ids[few % 7], diff=np.full(count, diff, np.int32))
+        len(graph)
+
+    apply(9000, p, 1)
+    apply(3000, q, 1)
+    graph.watch("SELECT * { ?a <ex:p> ?x ; <ex:q> ?y }", name="all")
+    registry = graph._runtime.queries
+
+    def is_looked_at(count, predicate, diff):
+        before = registry._looked_at
+        apply(count, predicate, diff)
+        return registry._looked_at != before
+
+    assert not is_looked_at(2900, q, -1)
+    assert not is_looked_at(2900, q, 1)  # as many changes as quads, but there is time
+    assert is_looked_at(900, p, -1)  # half a period is over
+    assert not is_looked_at(900, p, 1)
+    assert not is_looked_at(5600, p, -1)  # another half, in which nothing was replaced
+    assert is_looked_at(5600, p, 1)

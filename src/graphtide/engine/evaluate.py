@@ -239,7 +239,8 @@ def measure(
         return Statistics()
     wanted = None if predicates is None else [terms.lookup(each) for each in predicates]
     counts, subjects, objects, *others = count_values(quads, wanted)
-    subject_hubs, object_hubs = map(_hubs, others[:2])
+    subject_hubs = _hubs(others[0], counts, subjects)
+    object_hubs = _hubs(others[1], counts, objects)
     subject_samples, object_samples = map(_samples, others[2:], (subjects, objects))
     classified = predicates is None or RDF_TYPE in predicates
     typed = np.flatnonzero(quads[:, PREDICATE] == (terms.lookup(RDF_TYPE) if classified else -1))
@@ -279,8 +280,13 @@ def _samples(rows: Ints, distinct: Longs) -> dict[Hashable, StoredSample]:
     return found
 
 
-def _hubs(rows: Ints) -> dict[int, dict[Hashable, int]]:
-    """The most frequent values of each predicate, with their numbers of quads."""
+SKEWED = 2.0
+"""How many times the quads of a value that a quad has on average are as many with hubs as without:
+a column with less is taken as even, since estimates with hubs take longer."""
+
+
+def _hubs(rows: Ints, counts: Longs, distinct: Longs) -> dict[int, dict[Hashable, int]]:
+    """The most frequent values of each predicate whose quads are not spread evenly."""
     if not len(rows):
         return {}
     rows = rows[np.lexsort((-rows[:, 2], rows[:, 0]))]
@@ -288,7 +294,22 @@ def _hubs(rows: Ints) -> dict[int, dict[Hashable, int]]:
     found: dict[int, dict[Hashable, int]] = {}
     for predicate, value, degree in rows[rank < MAX_HUBS].tolist():
         found.setdefault(predicate, {})[value] = degree
-    return found
+    return {
+        predicate: hubs
+        for predicate, hubs in found.items()
+        if _is_skewed(hubs.values(), counts.item(predicate), distinct.item(predicate))
+    }
+
+
+def _is_skewed(degrees: Collection[int], count: int, distinct: int) -> bool:
+    """Whether some values have so many of the quads that estimates depend on it.
+
+    >>> _is_skewed([20, 20], 100, 62), _is_skewed([3, 3], 100, 60)
+    (True, False)
+    """
+    rest = count - sum(degrees)
+    pairs = sum(n * n for n in degrees) + rest * rest / max(distinct - len(degrees), 1)
+    return pairs * distinct > SKEWED * count * count
 
 
 class PreparedQuery:
@@ -342,6 +363,7 @@ class ChangeRates:
 
     def __init__(self) -> None:
         self._changes: dict[int, float] = {}
+        self._at_look: dict[int, float] = {}
         self.counted = 0
 
     def sample(self, changes: Ints, counted: int) -> None:
@@ -361,6 +383,11 @@ class ChangeRates:
     def fade(self) -> None:
         """Let what was observed so far count half."""
         self._changes = {p: n / 2 for p, n in self._changes.items()}
+        self._at_look = self._changes.copy()
+
+    def since_look(self, predicate: int) -> float:
+        """The changes of a predicate, given by id, since what was before began to count half."""
+        return self._changes.get(predicate, 0.0) - self._at_look.get(predicate, 0.0)
 
     def of(self, predicates: Iterable[Term], terms: TermDictionary) -> dict[Term, float]:
         """The changes of some predicates; empty if all together are few."""

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra.clock import reads_clock
+from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import predicates_of
 from graphtide.engine.dataflow.network import SMALL
 from graphtide.engine.dataflow.operators import KeepColumns
@@ -84,7 +85,7 @@ class QueryRegistry:
         self._queries: dict[str, Query] = {}
         self._readers: dict[int, list[Query]] = {}
         self._direct: dict[int, DirectReader | None] = {}  # by program; found when needed
-        self._look_at = FIRST_REPLAN
+        self._looked_at, self._look_at = 0, FIRST_REPLAN // 2
         self._look_after = 0.0
         self._unobserved = 0
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
@@ -181,6 +182,11 @@ class QueryRegistry:
         """Free what only a prepared query needed."""
         self._prepared.remove(prepared)
         prepared.close()
+
+    @property
+    def replanning(self) -> int:
+        """The queries whose estimates were off, and whose plans were not replaced or kept yet."""
+        return len(self._to_plan) + (self._replacing is not None)
 
     def replan(self, query: Query) -> bool:
         """Plan a query again by current statistics; whether that gave another plan.
@@ -339,6 +345,9 @@ class QueryRegistry:
         """
         start = perf_counter()
         if not self._to_plan and self._replacing is None:
+            if not self._is_due():
+                self._look_at = self._looked_at + self._period()
+                return
             self._look_later()
             known = self.plans.statistics(exact=True)
             self._to_plan = [
@@ -362,8 +371,25 @@ class QueryRegistry:
         self.replan_seconds += end - start
         self._look_after = end + (end - start) * LOOK_SHARE
 
+    def _period(self) -> int:
+        """Changes after which plans are looked at: over all changes, that costs a constant each."""
+        return max(FIRST_REPLAN, len(self._store))
+
+    def _is_due(self) -> bool:
+        """Whether a period is over, or a predicate of a plan has had as many changes as quads."""
+        if self._store.changed - self._looked_at >= self._period():
+            return True
+        since, lookup = self.plans.rates.since_look, self.plans.terms.lookup
+        return any(
+            since(lookup(each)) >= max(known.predicate(each).count, 1)
+            for name, known in self._planned.items()
+            for each in predicates(self._queries[name].plan.root)
+            if not isinstance(each, Var)
+        )
+
     def _look_later(self) -> None:
-        self._look_at = self._store.changed + max(FIRST_REPLAN, len(self._store))
+        self._looked_at = self._store.changed
+        self._look_at = self._looked_at + self._period() // 2
 
     def rebuild(self, store: QuadStore, first: int) -> None:
         """Start all plans anew on a store, as of before the transaction of a number.

@@ -410,6 +410,7 @@ class Stats:
     bytes_per_quad: float
     bytes_per_term: float
     replans: int
+    replanning: int
     replan_seconds: float
 
 
@@ -527,6 +528,7 @@ def graph_stats(runtime: Runtime, dropped: int) -> Stats:
         bytes_per_quad=round(runtime.store.nbytes / max(quads, 1), 1),
         bytes_per_term=round(runtime.terms.nbytes / max(terms, 1), 1),
         replans=runtime.queries.replans,
+        replanning=runtime.queries.replanning,
         replan_seconds=runtime.queries.replan_seconds,
         **counts,
     )

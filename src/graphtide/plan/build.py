@@ -22,15 +22,17 @@ from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.aggregates import aggregate
 from graphtide.plan import counting, make
 from graphtide.plan import patterns as bgp
+from graphtide.plan.cost import plan_cost
 from graphtide.plan.demand import on_demand
 from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
 from graphtide.plan.patterns import Choices, Strategy
 from graphtide.plan.physical import Constant, Physical, QueryPlan, Search, Unique
-from graphtide.plan.reduce import matched, searched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from graphtide.plan.physical import Counting
 
 
 def build_plan(query: alg.SelectQuery, choices: Choices | Strategy) -> QueryPlan:
@@ -221,12 +223,17 @@ class _Builder:
             else:
                 inputs.append((yield self.build(operand)))
         try:
-            found = counting.grouped(inputs, steps, keys, aggregates, always=always)
+            found = counting.grouped(
+                inputs, steps, keys, aggregates, always=always, cost=self._cost_of_tree
+            )
         except UnsupportedError as why:
             self.refused = self.refused or why
             return None
         self.counted = True
         return found
+
+    def _cost_of_tree(self, node: Counting) -> float:
+        return plan_cost(node, self.choices.expect).score
 
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:
         return plan if given is None else make.join(given, plan)
@@ -378,11 +385,11 @@ class _Builder:
         if any(isinstance(p.graph, alg.MergedGraph) for p in patterns):
             return None
         if self.choices.pushed and self.choices.strategy == "search":
-            found = searched(left, keys, patterns, self.choices.expect)
+            found = bgp.searched(left, keys, patterns, self.choices.expect)
             if found is not None:
                 return found
         parts = [make.search(group) for group in bgp.edges(patterns)]
-        return matched(left, keys, parts, self.choices.expect)
+        return bgp.matched(left, keys, parts, self.choices.expect)
 
     def _flatten_exists(
         self, plan: Physical, expression: Expression

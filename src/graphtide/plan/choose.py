@@ -5,7 +5,7 @@ store (`plan.cost`):
 
     search     stores nothing but the quads, and orders its joins at run time
     rete       a network with memories: for searches that fan out and mostly find nothing
-    … reduced  with (NOT) EXISTS by joins that start from the rows in question (`plan.reduce`)
+    … reduced  with (NOT) EXISTS by joins that start from the rows in question (`plan.patterns`)
     counting   aggregates over acyclic joins, by counts per key (`plan.counting`)
 
 `decomposed` is chosen for a product of three or more parts that share no variable and are stars or
@@ -52,9 +52,9 @@ RISK = 2
 slow and large. A search chooses its way for each row, and stores nothing on it."""
 
 
-GOOD_ENOUGH, SEVERAL = 1.8, 4
-"""How many times the least cost of a network a search of several inputs may have to be taken
-without a comparison: that would take longer than to evaluate the query on a small graph."""
+GOOD_ENOUGH = 2.0
+"""How many times the least cost of a network a search may have to be taken without a comparison:
+that would take longer than to evaluate the query on a small graph."""
 
 
 def choose_plan(
@@ -157,11 +157,15 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
         return first
     candidates = _candidates(query, choices, first, chain([second], others))
     searched = next(candidates)
-    inputs = most_inputs(first.root)
-    enough = GOOD_ENOUGH if inputs >= SEVERAL else 1.0
-    if searched.cost.score <= enough * least_score(first.root, inputs, choices.expect):
+    if _is_enough(searched):
         return first
     return min((searched, *candidates), key=_rank).plan
+
+
+def _is_enough(searched: CandidatePlan) -> bool:
+    """Whether no network could be much better than a search."""
+    root, expect = searched.plan.root, searched.choices.expect
+    return searched.cost.score <= GOOD_ENOUGH * least_score(root, most_inputs(root), expect)
 
 
 class CandidatePlan(NamedTuple):
@@ -270,7 +274,9 @@ def reason(
     query = prepared(query, choices)
     first = build_prepared(query, choices)
     others = _alternatives(query, choices, first)
-    every = sorted(_candidates(query, choices, first, others), key=_rank)
+    searched, *rest = _candidates(query, choices, first, others)
+    enough = _is_enough(searched)
+    every = [searched, *sorted(rest, key=_rank)] if enough else sorted((searched, *rest), key=_rank)
     best = every[0].cost
     lines = ["expected for an average change, with the rows that are stored; the best is first:"]
     for tried, other, cost in every:
@@ -284,8 +290,10 @@ def reason(
             text += ", which would be chosen now"
         elif cost.change > best.change:
             text += f": {cost.change / best.change:,.1f} times the work"
+        elif cost.score > best.score:
+            text += ": stores too much for what it saves"
         else:
-            text += ": stores too much for what it saves" if cost.score > best.score else ": risky"
+            text += ": not much better" if enough else ": risky"
         lines.append(text)
     return "\n".join(lines)
 

@@ -1,21 +1,17 @@
 """The cost of a plan: what an average change costs, and how many rows it stores.
 
-From a changed quad, a search joins pattern by pattern; its rows are passed up through the nodes
-above. The unit is one candidate that a search looks at. Which quads will change is not known: half
-of the changes are taken to be spread over the patterns as the quads are, half evenly. Once enough
-changes were observed, they count as much as both together.
-
-A changed quad is more likely one of a hub: it has more quads. So a walk is expected to find
-Σ d(v) d'(v) / Σ d(v) partners rather than the average. But a search chooses the pattern with the
-fewest candidates at each value: what is expected is the least of several, which a hub at one end
-does not make large.
+From a changed quad, a search joins pattern by pattern (`plan.walks`); its rows are passed up
+through the nodes above. The unit is one candidate that a search looks at. Which quads will change
+is not known: it may be any of them, or those of one pattern only. So the cost of a change is the
+geometric mean of an average one and of one of the dearest pattern, by which a plan that is a factor
+better in one and as much worse in the other is as good. Once enough changes were observed, an
+average one of these counts as much as both together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2, prod, sqrt
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra.expressions import Var
@@ -25,15 +21,13 @@ from graphtide.plan import physical as phys
 from graphtide.plan.counting import ROOT, is_counted, sent
 from graphtide.plan.estimate import (
     EVERY_PREDICATE,
-    MOST_ROWS,
     Estimate,
     Estimator,
-    Meeting,
     Statistics,
     joined,
-    meeting,
     pattern_estimate,
 )
+from graphtide.plan.walks import walks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,18 +40,16 @@ if TYPE_CHECKING:
 ANYWAY = 25.0
 """What a change costs whatever the plan: to be read, stored and reported."""
 
-CHOOSE = 2.0
-"""What it costs a search to look up one of the patterns that it may follow next."""
-
-SENT, STORED = 2.5, 15.0
-"""What a row costs that a node of a network receives, and one that it puts into a memory."""
+SENT, STORED, GROUPED, DISTINCT = 2.5, 15.0, 12.0, 5.0
+"""What a row costs that a node of a network receives; one that it puts into a memory, adds to a
+group, and counts among equal ones."""
 
 NODE = 10.0
 """What it costs to run a node of a network for a change, however few its rows are, if some ten
 changes are taken in at a time."""
 
-COUNTING, COUNTED = 20.0, 6.0
-"""What a change costs that is counted, and each key of a join tree that it touches."""
+COUNTING, COUNTED, TOTAL = 20.0, 8.0, 2.0
+"""What a change costs that is counted, each key of a join tree that it touches, and each group."""
 
 MEMORY = 0.2
 """A plan that stores as many bytes as the quads without indexes is charged so much more."""
@@ -67,9 +59,6 @@ QUAD_BYTES, ROW_BYTES, CELL_BYTES = 32, 16, 4
 
 LINK_BYTES, KEY_BYTES = 8, 12
 """What an index takes for each quad of the graph or row of a memory, and for each of its keys."""
-
-DETAILED = 12
-"""Patterns of a search up to which hubs are considered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +96,9 @@ def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
                 )
     change = ANYWAY
     if costs:
-        usual = _weighted(costs, quads)
-        expected = (usual + sum(costs) / len(costs)) / 2
-        change += (expected + _weighted(costs, rates)) / 2 if sum(rates) else expected
+        change = sqrt((ANYWAY + _weighted(costs, quads)) * (ANYWAY + max(costs)))
+        if sum(rates):
+            change = sqrt(change * (ANYWAY + _weighted(costs, rates)))
     rows = list(_stored(every, expect))
     held = sum(n * each for n, each in rows)
     held += index_bytes((n for n in every if isinstance(n, phys.Search)), statistics)
@@ -248,13 +237,24 @@ def _rows_above(every: Sequence[phys.Physical], expect: Estimator) -> dict[phys.
     for node in reversed(above):  # from the root down: a node after its consumers
         if isinstance(node, phys.Counting):
             for child, (keys, groups) in zip(node.inputs, counted_keys(node, expect), strict=True):
-                above[child] += COUNTING + COUNTED * (keys + groups) + groups * above[node]
+                above[child] += COUNTING + COUNTED * keys + groups * (TOTAL + above[node])
             continue
-        stores = isinstance(node, STORING) and not isinstance(node, phys.GroupBy)
+        own = _received(node)
         for child in phys.children(node):
             through = expect(node).rows / max(expect(child).rows, 1.0)
-            above[child] += (STORED if stores else SENT) + through * above[node]
+            above[child] += own + through * above[node]
     return above
+
+
+def _received(node: phys.Physical) -> float:
+    """What a row costs the node that receives it."""
+    match node:
+        case phys.GroupBy():
+            return GROUPED
+        case phys.Unique():
+            return DISTINCT
+        case _:
+            return STORED if isinstance(node, STORING) else SENT
 
 
 class CountedKeys(NamedTuple):
@@ -280,7 +280,10 @@ def counted_keys(node: phys.Counting, expect: Estimator) -> list[CountedKeys]:
             # A changed row is more likely one of a hub: so many partners has one on average.
             before, reached = reached.rows, joined(reached, rows)
             partners = reached.rows / max(before, 1e-9)
-            keys *= partners * _different(rows, kept[parent]) / max(rows.rows, 1.0)
+            if kept[parent].issubset(shared[at]):
+                keys *= min(partners, 1.0)  # the same key, if it is there
+            else:
+                keys *= partners * _different(rows, kept[parent]) / max(rows.rows, 1.0)
             touched += max(keys, 1.0)
             keys = min(keys, _different(rows, shared[parent]))
             at = parent
@@ -301,250 +304,3 @@ def _depths(every: Iterable[phys.Physical]) -> dict[phys.Physical, int]:
         for child in phys.children(node):
             depths[child] = max(depths[child], depths[node] + 1)
     return depths
-
-
-class PatternWalk(NamedTuple):
-    """A pattern of a search: its quads, and the candidates looked at for a change of one."""
-
-    pattern: TriplePattern
-    quads: float
-    touched: float
-
-
-def walks(leaf: phys.Search, statistics: Statistics) -> Iterator[PatternWalk]:
-    """What a search does for a change of each of its patterns."""
-    groups = (leaf.patterns, *(check.patterns for check in leaf.checks))
-    patterns = [pattern for group in groups for pattern in group]
-    expected = [pattern_estimate(pattern, statistics) for pattern in patterns]
-    if len(patterns) == 1:
-        yield PatternWalk(patterns[0], expected[0].rows, 1.0)
-        return
-    if len(patterns) > DETAILED:
-        expected = [each.without_hubs() for each in expected]
-    walker = _Walker(expected)
-    numbers = iter(range(len(patterns)))
-    outer, *checks = ([next(numbers) for _ in group] for group in groups)
-    for start in outer:
-        bound = walker.begin(start)
-        rows, touched = walker.follow(bound, [i for i in outer if i != start])
-        touched += rows * sum(walker.tested(bound, check) for check in checks)
-        yield PatternWalk(patterns[start], expected[start].rows, 1 + touched)
-    certain = frozenset(walker.columns(outer))
-    for check in checks:
-        for start in check:
-            bound = walker.begin(start)
-            others = [i for i in check if i != start]
-            reached, touched = walker.follow(bound, others, certain)
-            rows, more = walker.follow(bound, outer)
-            # An outer row that has a match with the quad is tested without it.
-            met, tests = walker.follow(dict(bound), others)
-            own = {column: each for column, each in bound.items() if column in certain}
-            tests = tests / sqrt(1 + met) + min(1.0, met) * walker.tested(own, check)
-            touched += reached * (more + rows * tests)
-            yield PatternWalk(patterns[start], expected[start].rows, 1 + touched)
-
-
-Share = tuple[float, float]
-"""A number of candidates, and in which share of the cases there are so many."""
-
-
-class Numbers(NamedTuple):
-    """Possible numbers of candidates, their mean, the smallest and the largest."""
-
-    shares: Sequence[Share]
-    mean: float
-    low: float
-    high: float
-
-    def scaled(self, share: float, most: float) -> Numbers:
-        """Each number times a share, up to a maximum."""
-        return candidate_numbers(
-            [(min(number * share, most), each) for number, each in self.shares]
-        )
-
-
-Bound = dict[int, Estimate]
-"""For each column that is bound, rows with the frequencies that its values have by now."""
-
-
-class _Walker:
-    """Follows patterns from bound variables, those with the fewest candidates first.
-
-    Variables are numbered columns here: a walk looks them up very often.
-    """
-
-    def __init__(self, expected: Sequence[Estimate]) -> None:
-        self._expected = expected
-        number: dict[Var, int] = {}
-        self._columns = [
-            tuple([number.setdefault(v, len(number)) for v in each.values]) for each in expected
-        ]
-        self._vars = list(number)
-        # Walks from different patterns meet the same estimates again: by identity, which lasts as
-        # long as both are held here.
-        self._known: dict[tuple[int, int, int], Partners] = {}
-
-    def columns(self, patterns: Iterable[int]) -> Iterator[int]:
-        """The columns of some patterns."""
-        return (column for i in patterns for column in self._columns[i])
-
-    def begin(self, pattern: int) -> Bound:
-        """What a quad of a pattern binds."""
-        return dict.fromkeys(self._columns[pattern], self._expected[pattern])
-
-    def follow(
-        self, bound: Bound, rest: Iterable[int], until: frozenset[int] = frozenset()
-    ) -> tuple[float, float]:
-        """Rows found and candidates looked at, until all patterns or one of these are bound.
-
-        `bound` gets the columns of the patterns that are followed.
-        """
-        left = dict.fromkeys(rest)
-        options: dict[int, Numbers] = {}
-        rows, touched = 1.0, 0.0
-        changed = set(bound)
-        while left and until.isdisjoint(bound):
-            for i in left:
-                if not changed.isdisjoint(self._columns[i]):
-                    options[i] = self._candidates(i, bound)
-            if options:
-                following = min(options, key=lambda i: options[i].mean)
-                found = least([*options.values()])
-            else:
-                following = min(left, key=lambda i: self._expected[i].rows)
-                found = self._expected[following].rows
-            touched += rows * (CHOOSE * (1 + len(options)) + found)
-            rows *= found
-            del left[following]
-            options.pop(following, None)
-            changed = self._bind(bound, following)
-        return rows, touched
-
-    def tested(self, bound: Bound, check: Sequence[int]) -> float:
-        """Candidates until the first match of a check, if there is one.
-
-        Matches are not spread evenly over rows: so many on average leave most rows without one.
-        """
-        rows, touched = self.follow(dict(bound), check)
-        return max(1.0, touched / sqrt(1 + rows))
-
-    def _candidates(self, pattern: int, bound: Bound) -> Numbers:
-        """How many matches a pattern has, given the columns that are bound."""
-        columns = self._columns[pattern]
-        options = [self._partners(bound[c], pattern, c) for c in columns if c in bound]
-        whole = len(options) == len(columns)
-        if len(options) == 1:
-            return options[0].tested() if whole else options[0].numbers
-        numbers = [each.numbers for each in options]
-        first = min(numbers, key=_mean)
-        size = max(self._expected[pattern].rows, 1.0)
-        rest = prod([min(1.0, each.mean / size) for each in numbers if each is not first])
-        return first.scaled(rest, 1.0 if whole else MOST_ROWS)
-
-    def _partners(self, binder: Estimate, pattern: int, column: int) -> Partners:
-        key = id(binder), pattern, column
-        found = self._known.get(key)
-        if found is None:
-            found = partners(binder, self._expected[pattern], self._vars[column])
-            self._known[key] = found
-        return found
-
-    def _bind(self, bound: Bound, pattern: int) -> set[int]:
-        """Bind the columns of a pattern; a value with many matches becomes as frequent.
-
-        Returns those of which more is known now.
-        """
-        changed: set[int] = set()
-        if all(column in bound for column in self._columns[pattern]):
-            return changed  # a test of rows that are known already
-        for column in self._columns[pattern]:
-            before = bound.get(column)
-            found = None if before is None else self._partners(before, pattern, column)
-            if found is None:
-                bound[column] = self._expected[pattern]
-            elif found.met.hubs:
-                bound[column] = found.joined()
-            else:
-                continue
-            changed.add(column)
-        return changed
-
-
-@dataclass(slots=True)
-class Partners:
-    """The rows of a pattern that agree with bound ones on a variable, for one of these."""
-
-    binder: Estimate
-    pattern: Estimate
-    var: Var
-    met: Meeting
-    numbers: Numbers
-    _joined: Estimate | None = None
-    _tested: Numbers | None = None
-
-    def tested(self) -> Numbers:
-        """The numbers if the pattern has no other variable: a value has a match, or none."""
-        if self._tested is None:
-            self._tested = self.numbers.scaled(1.0, 1.0)
-        return self._tested
-
-    def joined(self) -> Estimate:
-        """What is known of the variable in both together; the same object whenever asked."""
-        if self._joined is None:
-            hubs = {term: one * other for term, (one, other) in self.met.hubs.items()}
-            values = min(self.binder.of(self.var), self.pattern.of(self.var))
-            known = {} if self.met.sample is None else {self.var: self.met.sample}
-            self._joined = Estimate(self.met.rows, {self.var: values}, {self.var: hubs}, known)
-        return self._joined
-
-
-def partners(binder: Estimate, pattern: Estimate, var: Var) -> Partners:
-    """How many rows of a pattern agree with a bound one on a variable."""
-    met = meeting(binder, pattern, var)
-    rows = max(binder.rows, 1e-9)
-    shares = [(number, min(1.0, own / rows)) for own, number in met.hubs.values()]
-    rest = 1 - sum([share for _, share in shares])
-    if rest > 0:
-        at_hubs = sum([own * number for own, number in met.hubs.values()])
-        shares.append((max(0.0, met.rows - at_hubs) / rows / rest, rest))
-    return Partners(binder, pattern, var, met, candidate_numbers(shares))
-
-
-def candidate_numbers(shares: Sequence[Share]) -> Numbers:
-    """Numbers by their shares."""
-    if len(shares) == 1:
-        [(number, share)] = shares
-        return Numbers(shares, number * share, number, number)
-    every = [number for number, _ in shares]
-    mean = sum([number * share for number, share in shares])
-    return Numbers(shares, mean, min(every), max(every))
-
-
-_mean, _high = attrgetter("mean"), attrgetter("high")
-
-
-def least(options: Sequence[Numbers]) -> float:
-    """The expected minimum of independent numbers.
-
-    >>> least([candidate_numbers([(0.0, 0.5), (100.0, 0.5)]), candidate_numbers([(10.0, 1.0)])])
-    5.0
-    """
-    first = min(options, key=_high)
-    most = first.high
-    # Those that are never less than another one do not matter.
-    every = [first, *(each for each in options if each.low < most and each is not first)]
-    if len(every) == 1:
-        return first.mean
-    more = [sum([share for _, share in each.shares]) for each in every]  # the shares above `last`
-    each_share = [
-        (number, i, share) for i, each in enumerate(every) for number, share in each.shares
-    ]
-    expected, last = 0.0, 0.0
-    for number, i, share in sorted(each_share):
-        if number > last:
-            expected += (min(number, most) - last) * prod(more)
-            if number >= most:
-                break
-            last = number
-        more[i] -= share
-    return expected

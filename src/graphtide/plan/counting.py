@@ -11,6 +11,8 @@ SIGMOD 2018]
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphtide.algebra import nodes as alg
@@ -23,7 +25,7 @@ from graphtide.plan import make
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 ROOT = -1
 """The parent of the inputs that send their counts to the groups."""
@@ -33,6 +35,11 @@ COUNTED = ("COUNT", "SUM", "AVG")
 
 Step = tuple[Var | None, Expression]
 """A condition, or a variable and how it is computed."""
+
+Cost = Callable[[phys.Counting], float]
+
+MOST_TREES = 8
+"""Inputs up to which each is tried as the root of a join tree."""
 
 
 def join_tree(edges: Sequence[frozenset[Var]], keys: frozenset[Var]) -> tuple[int, ...] | None:
@@ -117,23 +124,25 @@ def grouped(
     aggregates: tuple[alg.Aggregate, ...],
     *,
     always: bool,
+    cost: Cost | None = None,
 ) -> phys.Physical:
     """The groups of a join: counted, or from the different values that are counted for each group.
 
-    `UnsupportedError` says why there are none.
+    `UnsupportedError` says why there are none. Of several join trees, the one of the least `cost`
+    is taken.
     """
     of_values = tuple(each for each in aggregates if needs_values(each))
     if not of_values:
-        return counting(inputs, steps, keys, aggregates, always=always)
+        return counting(inputs, steps, keys, aggregates, always=always, cost=cost)
     wider = merge(keys, tuple(each.argument for each in of_values if each.argument is not None))
-    rows = counting(inputs, steps, wider, (), always=False)
+    rows = counting(inputs, steps, wider, (), always=False, cost=cost)
     groups = make.group(rows, keys, of_values)
     others = tuple(each for each in aggregates if not needs_values(each))
     if not others:
         return groups
     if not groups.certain.issuperset(keys):
         raise UnsupportedError("counting does not apply: a group may have an unbound key")
-    counted = counting(inputs, steps, keys, others, always=always)
+    counted = counting(inputs, steps, keys, others, always=always, cost=cost)
     return make.keep(make.join(counted, groups), (*keys, *(each.var for each in aggregates)))
 
 
@@ -144,6 +153,7 @@ def counting(
     aggregates: tuple[alg.Aggregate, ...],
     *,
     always: bool,
+    cost: Cost | None = None,
 ) -> phys.Counting:
     """The node that counts the groups of a join; `UnsupportedError` says why there is none."""
     for each in aggregates:
@@ -168,7 +178,30 @@ def counting(
     certain = frozenset(v for v in keys if v in every and v not in loose)
     counts = frozenset(a.var for a in aggregates if a.function == "COUNT")
     parents = _parents(parts, frozenset(keys).intersection(every))
-    return phys.Counting(parts, parents, keys, aggregates, always, schema, certain | counts)
+    node = phys.Counting(parts, parents, keys, aggregates, always, schema, certain | counts)
+    if cost is None or len(parts) > MOST_TREES:
+        return node
+    for root in [i for i, each in enumerate(sent(node)) if parents[i] == ROOT and not each]:
+        node = min((node, *_other_roots(node, root)), key=cost)
+    return node
+
+
+def _other_roots(node: phys.Counting, root: int) -> Iterator[phys.Counting]:
+    """The same with each other input of a tree as its root, if it sends no keys to the groups.
+
+    A change goes from its input to the root, and on its way to all that meets it there. So which
+    changes cost most depends on the root: `COUNT(*) { ?a :follows ?b . ?b :follows ?c }` counts
+    the followers of ?b first, or those whom ?b follows.
+    """
+    for number in range(len(node.inputs)):
+        way = [number]
+        while (above := node.parents[way[-1]]) != ROOT:
+            way.append(above)
+        if number != root == way[-1]:
+            parents = list(node.parents)
+            for child, parent in zip(way, [ROOT, *way], strict=False):
+                parents[child] = parent
+            yield replace(node, parents=tuple(parents))
 
 
 def _parents(parts: Sequence[phys.Physical], keys: frozenset[Var]) -> tuple[int, ...]:

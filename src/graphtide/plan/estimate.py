@@ -17,12 +17,12 @@ from pyoxigraph import NamedNode
 from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.trees import bottom_up
 from graphtide.plan import physical as phys
-from graphtide.plan.samples import StoredSample, ValueSample, values_to_meet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import TriplePattern
+    from graphtide.plan.samples import StoredSample, ValueSample
     from graphtide.rdf.terms import Term
 
 RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
@@ -297,7 +297,7 @@ def _pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimat
         if isinstance(position, Var):
             values[position] = min(float(number), rows)
             if sample is not None:
-                samples[position] = sample.loaded()
+                samples[position] = sample.loaded
             if known and s != o:
                 hubs[position] = {term: n * rows / stats.count for term, n in known.items()}
     if isinstance(p, Var):
@@ -388,8 +388,7 @@ def _drawn(left: Estimate, right: Estimate, var: Var) -> tuple[float, ValueSampl
     one, other = left.samples.get(var), right.samples.get(var)
     if one is None or other is None:
         return 0.0, None
-    both = one.shared(other)
-    return values_to_meet(one, other, both), both
+    return one.meets(other)
 
 
 def joined_rows(left: Estimate, right: Estimate) -> float:

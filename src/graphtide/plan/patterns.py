@@ -22,13 +22,14 @@ from graphtide.algebra.variables import certain, mentioned, pattern_variables, s
 from graphtide.kernel.search.program import MAX_PATTERNS
 from graphtide.plan import make
 from graphtide.plan.estimate import NOTHING_KNOWN, Estimator, Statistics, pattern_estimate
-from graphtide.plan.order import JoinTree, Pin, join_as_pinned, join_best
-from graphtide.plan.physical import CheckBlock, Physical, Search
+from graphtide.plan.order import JoinTree, Pin, distinct, join_as_pinned, join_best, join_distinct
+from graphtide.plan.physical import CheckBlock, Physical, Search, Unique
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.algebra.expressions import Exists, Expression, Var
+    from graphtide.algebra.variables import Schema
 
 Strategy = Literal["rete", "search", "decomposed", "counting"]
 
@@ -50,7 +51,7 @@ class Choices:
     `pinned` applies to the basic graph pattern with as many triple patterns as the tree.
     With `union`, the default graph is the union of all graphs. `groups` says which patterns are one
     input node of a Rete network, by default `edges`. With `reduced`, (NOT) EXISTS over triple
-    patterns is a join of the patterns with the rows in question (`plan.reduce`). With `pushed`, it
+    patterns is a join of the patterns with the rows in question (`matched`). With `pushed`, it
     filters the rows of one input node that has all of its variables, before these are joined.
     """
 
@@ -270,3 +271,48 @@ def assigned(node: alg.Node) -> frozenset[Var]:
             case _:
                 pass
     return frozenset(found)
+
+
+# --- semijoin reduction: (NOT) EXISTS by joins that start from the rows in question ---
+#
+# A semijoin stores all keys for which its right side has a match, which may be far more than there
+# are rows to test: all pairs with a common tag, where few pairs are asked for. So the distinct keys
+# of the rows are joined with the patterns, in the best order. Columns that no later join reads are
+# dropped early, and equal rows counted once: whether there is a match does not depend on how many
+# there are.
+
+REPEATED = 0.5
+"""The share of rows that differ up to which they are counted before a semijoin gets them."""
+
+
+def searched(
+    rows: Physical, keys: Schema, patterns: Sequence[alg.TriplePattern], expect: Estimator
+) -> Physical | None:
+    """The keys of searched rows for which patterns have a match, by one search for both.
+
+    It finds every match of a row, but stores no joined rows. None if it would be too large.
+    """
+    if not isinstance(rows, Search) or rows.checks:
+        return None
+    whole, *others = connected([*rows.patterns, *patterns])
+    return None if others else _keys(make.search(whole), keys, rows, expect)
+
+
+def _keys(found: Physical, keys: Schema, rows: Physical, expect: Estimator) -> Physical:
+    """What was found for rows: their keys once, if otherwise each would be there several times."""
+    every = expect(found)
+    different = distinct(every, keys)
+    different = different.scaled(min(1.0, expect(rows).rows / max(different.rows, 1e-9)))
+    if isinstance(found, Unique) or different.rows > REPEATED * every.rows:
+        return found
+    once = make.unique(make.keep(found, keys))
+    expect.learn(once, different)
+    return once
+
+
+def matched(rows: Physical, keys: Schema, parts: Sequence[Physical], expect: Estimator) -> Physical:
+    """The keys of rows for which all parts have a match."""
+    asked = make.keep(rows, keys)
+    if not isinstance(rows, Search) or len(keys) < len(rows.schema):
+        asked = make.unique(asked)  # rows of a search are different
+    return _keys(join_distinct([asked, *parts], frozenset(keys), expect), keys, rows, expect)

@@ -8,7 +8,8 @@ Cardinalities, ICDT 2016].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.kernel.values import MAX_SAMPLED
@@ -32,6 +33,9 @@ class ValueSample:
     ids: frozenset[int]
     level: int
     most: float
+    _met: dict[int, tuple[ValueSample, Overlap]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def size(self) -> float:
@@ -41,6 +45,21 @@ class ValueSample:
         48
         """
         return min(max(len(self.ids), NONE_FOUND) * (1 << self.level), self.most)
+
+    def meets(self, other: ValueSample) -> Overlap:
+        """What two columns have in common; plans that are compared ask for it again and again.
+
+        >>> users = ValueSample(frozenset(range(100)), 0, 100)
+        >>> with_a_home_page = ValueSample(frozenset(range(90, 140)), 0, 50)
+        >>> users.meets(with_a_home_page).drawn  # of 100 * 50 pairs, 10 agree
+        500.0
+        """
+        known = self._met.get(id(other))
+        if known is None:
+            both = self.shared(other)
+            overlap = Overlap(max(self.size * other.size / both.size, 1.0), both)
+            known = self._met[id(other)] = other, overlap  # held, so that its id is not used again
+        return known[1]
 
     def shared(self, other: ValueSample) -> ValueSample:
         """The values that are in both columns.
@@ -65,30 +84,30 @@ class ValueSample:
         return {value: each if value in self.ids else 0.0 for value in known}
 
 
-class StoredSample(NamedTuple):
+class Overlap(NamedTuple):
+    """Among how many values those of two columns are drawn, and a sample of those in both.
+
+    Pairs of rows that agree are one in so many.
+    """
+
+    drawn: float
+    both: ValueSample
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSample:
     """The sample of a column with so many different values, as an array."""
 
     ids: Ints
     distinct: int
 
+    @cached_property
     def loaded(self) -> ValueSample:
         """The sample as a set.
 
         >>> import numpy as np
-        >>> [StoredSample(np.arange(2), n).loaded().level for n in (256, 257, 513, 514)]
+        >>> [StoredSample(np.arange(2), n).loaded.level for n in (256, 257, 513, 514)]
         [0, 1, 1, 2]
         """
         level = (self.distinct // (MAX_SAMPLED + 1)).bit_length()
         return ValueSample(frozenset(self.ids.tolist()), level, float(self.distinct))
-
-
-def values_to_meet(one: ValueSample, other: ValueSample, both: ValueSample) -> float:
-    """The values among which those of two columns are drawn: pairs that agree are one in so many.
-
-    >>> users = ValueSample(frozenset(range(100)), 0, 100)
-    >>> with_a_home_page = ValueSample(frozenset(range(90, 140)), 0, 50)
-    >>> both = users.shared(with_a_home_page)
-    >>> values_to_meet(users, with_a_home_page, both)  # of 100 * 50 pairs, 10 agree
-    500.0
-    """
-    return max(one.size * other.size / both.size, 1.0)

@@ -124,11 +124,11 @@ def result(query, default, best):
 
 def test_ratios():
     results = [result("mutual", 6.0, 2.0), result("triangle", 4.0, 4.0), result("EXISTS", 3.0, 2.0)]
-    for found, graph in zip(summary(results)[:: len(MIXES) + 2], ["all", "zipf, after drift"], strict=True):  # fmt: skip # noqa: E501
+    for found, graph in zip(summary(results)[:: len(MIXES) + 3], ["all", "zipf, after drift"], strict=True):  # fmt: skip # noqa: E501
         assert (found["graph"], found["median"], found["worst"]) == (graph, 1.5, 3.0)
         assert (found["worst_query"], found["over"], found["tasks"]) == ("mutual", 1, 3)
     ratios, tasks = report(results).tables
-    assert (ratios.row_count, tasks.row_count) == (2 * len(MIXES) + 4, len(results))
+    assert (ratios.row_count, tasks.row_count) == (2 * len(MIXES) + 6, len(results))
     assert [column.header for column in tasks.columns][:4] == ["query", "graph", "default", "rete even"]  # fmt: skip # noqa: E501
 
 
@@ -142,6 +142,7 @@ def test_bytes_are_compared_with_plans_that_are_in_time():
     }
     found = PlannerResult("mutual", "zipf", drift=False, chosen="x", rows=1, q_error=1.0, figures=figures)  # fmt: skip # noqa: E501
     assert (found.ratio("bytes"), found.ratio("bytes in time")) == (9.0, 3.0)
+    assert found.ratio("choice") == 9.0 / 2.6  # the lean plan is at 2.6 in the worst case
 
 
 @pytest.mark.slow
@@ -151,7 +152,12 @@ def test_command(capsys):
     )
     found = json.loads(capsys.readouterr().out)
     assert len(found["tasks"]) == 12
-    assert {each["figure"] for each in found["ratios"]} == {*MIXES, "bytes", "bytes in time"}
+    assert {each["figure"] for each in found["ratios"]} == {
+        *MIXES,
+        "bytes",
+        "bytes in time",
+        "choice",
+    }
 
 
 def test_mistakes(capsys):

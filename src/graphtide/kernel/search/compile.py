@@ -26,6 +26,7 @@ from graphtide.kernel.search.arrays import (
     FIRST,
     FIRST_CHECK,
     KEY,
+    LINKS,
     PATTERNS,
     PROBE_KEY,
     SCAN,
@@ -333,6 +334,12 @@ def _joined(parts: ProgramLines, pieces: Sequence[Piece]) -> ProgramLines:
     if not pieces:
         return parts
     shapes = [piece.shape for piece in pieces]
+    if len(pieces) == 1 and not len(parts.heads):  # numbers begin at 0, as those of the piece do
+        [(shape, own, patterns, probes, probe_counts)] = pieces
+        return ProgramLines(
+            _array([shape.head], 6), shape.checks, patterns, shape.seeds, shape.walks, shape.wanted,
+            np.array(own, np.int64), probes, np.array(probe_counts, np.int32),
+        )  # fmt: skip
     sizes, checks = np.array(
         [[len(each.patterns), len(each.checks)] for each in shapes], np.int32
     ).T
@@ -407,7 +414,9 @@ def _dispatch(predicates: Ints, links: dict[int, int]) -> tuple[Ints, Longs]:
     seeds = np.concatenate([own, np.tile(anywhere, len(named))])
     sizes = np.bincount(line, minlength=len(named))
     bits = np.fromiter(links.values(), np.int32, len(links))
-    lines = np.column_stack([named + 1, np.cumsum(sizes) - sizes, sizes, bits]).astype(np.int32)
+    lines: Ints = np.empty((len(named), 4), np.int32)
+    lines[:, KEY], lines[:, SEEDS], lines[:, LINKS] = named + 1, sizes, bits
+    lines[:, SEEDS_FROM] = sizes.cumsum() - sizes
     size = 2
     while size < 2 * len(named):
         size *= 2
