@@ -6,6 +6,8 @@ from pyoxigraph import NamedNode
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.errors import GraphtideError, UnsupportedError
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.plan.choose import choose_plan
 from graphtide.plan.cost import counted_keys
 from graphtide.plan.counting import join_tree
 from graphtide.plan.estimate import Estimator, PredicateStats, Statistics
@@ -47,6 +49,27 @@ def test_cycles_have_no_tree(edges, keys):
 def test_long_paths_are_planned_in_no_time():
     edges = [frozenset((Var(f"v{i}"), Var(f"v{i + 1}"))) for i in range(400)]
     assert join_tree(edges, frozenset()).count(-1) == 1
+
+
+ONE, FROM_FEW, TO_FEW = (1000, 1000, 1000), (1000, 10, 1000), (1000, 1000, 10)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parents"),
+    [((TO_FEW, FROM_FEW, ONE), (-1, 0, 1)), ((ONE, TO_FEW, FROM_FEW), (1, 2, -1))],
+)
+def test_the_root_is_where_the_fewest_keys_are_touched(sizes, parents):
+    """By hand: in the first case, ?b has 100 edges of :q. With the root at :q or :r, a changed edge
+    of :p touches what is counted for all of them. With the root at :p, each change touches one key
+    of each input. The second case is its mirror image.
+    """
+    iris = (NamedNode(f"http://example.org/{name}") for name in "pqr")
+    each = (PredicateStats(*counts) for counts in sizes)
+    known = Statistics(3000, dict(zip(iris, each, strict=True)))
+    query = parse_query(PREFIX + "SELECT (COUNT(*) AS ?n) { ?a :p ?b . ?b :q ?c . ?c :r ?d }")
+    plan = choose_plan(query, known, strategy="counting")
+    [node] = [each for each in nodes(plan.root) if isinstance(each, Counting)]
+    assert node.parents == parents
 
 
 @pytest.mark.parametrize(

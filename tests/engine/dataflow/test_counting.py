@@ -14,6 +14,9 @@ from pyoxigraph import DefaultGraph, Literal, Quad, QueryBoolean, Store
 from graphtide import LiveGraph
 from graphtide.errors import UnsupportedError
 from graphtide.kernel import JIT
+from graphtide.plan import choose
+from graphtide.plan.build import _Builder
+from graphtide.plan.counting import ROOT
 
 NODES = [iri(n) for n in "abcd"]
 NUMBERS = [
@@ -86,6 +89,20 @@ def test_extremes_of_every_type_of_value(keys, function, stream):
 def test_counts(body, keys, stream):
     by = f"GROUP BY {keys}" if keys else ""
     check_counts(f"SELECT {keys} (COUNT(*) AS ?n) (COUNT(?b) AS ?m) {{ {body} }} {by}", stream)
+
+
+@unhurried
+@given(
+    st.sampled_from(BODIES),
+    st.sampled_from(("(COUNT(*) AS ?n)", "(COUNT(?b) AS ?n) (SUM(?b) AS ?m)", "(MAX(?b) AS ?n)")),
+    st.integers(0, 3),
+    edges,
+)
+def test_every_input_may_be_the_root_of_the_join_tree(body, calls, root, stream):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Builder, "_cost_of_tree", lambda _, node: (*node.parents[root:], ROOT))
+        patch.setattr(choose, "_plan_for_empty", choose._plan_for_empty.__wrapped__)
+        check_counts(f"SELECT {calls} {{ {body} }}", stream)
 
 
 @unhurried
