@@ -252,6 +252,21 @@ def is_first_path(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     return same
 
 
+@inlined
+def is_only_path(p: SearchArrays, w: SearchArrays, seed: Int) -> bool:
+    """Whether the walk has bound no more than its quad and variables of the outer rows."""
+    program, check = p.seeds[seed, col.SEED_PROGRAM], p.seeds[seed, col.SEED_CHECK]
+    own = p.checks[check, col.CHECK_FIRST] + p.seeds[seed, col.SEED_PATTERN]
+    for k in range(p.programs[program, col.OUTPUTS], p.programs[program, col.VARIABLES]):
+        if w.bind[k] != 0:
+            bound = False
+            for position in range(4):
+                bound |= p.patterns[own, position] == -1 - k
+            if not bound:
+                return False
+    return True
+
+
 @compiled
 def next_start(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Find the next start for a search of the outer rows; its values are in `p.bind`."""
@@ -260,7 +275,7 @@ def next_start(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     while next_match(t, w, p.checks[p.seeds[seed, col.SEED_CHECK], col.CHECK_FIRST], w.walk, -1, 0):
         for k in range(p.programs[program, col.VARIABLES]):
             p.bind[k] = w.bind[k] if k < p.programs[program, col.OUTPUTS] else 0
-        if is_first_path(t, p, seed, row):
+        if is_only_path(p, w, seed) or is_first_path(t, p, seed, row):
             start(p.frames, p.programs[program, col.PATTERNS])
             return True
     return False
@@ -321,6 +336,13 @@ def begin_walk(t: Table, p: SearchArrays, seed: Int, row: Int, walked: Int) -> b
     if match_row(t, p.patterns, own, row, w.bind) < 0:
         return False
     return next_start(t, p, seed, row)
+
+
+@inlined
+def has_walked(p: SearchArrays, check: Int, pattern: Int) -> bool:
+    """Whether the walk from a quad at a pattern went through all others of the check: a match."""
+    every = (np.int64(1) << np.int64(p.checks[check, col.CHECK_PATTERNS])) - 1
+    return p.walk[0, col.WALKED] | (np.int64(1) << np.int64(pattern)) == every
 
 
 @compiled

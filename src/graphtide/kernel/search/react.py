@@ -20,6 +20,7 @@ from graphtide.kernel.search.next_match import (
     begin_walk,
     choose_walk,
     exists_with,
+    has_walked,
     match_row,
     next_match,
     next_start,
@@ -132,7 +133,7 @@ def weight(t: Table, p: SearchArrays, seed: Int, row: Int) -> Int:
     """
     program, pattern, check = seed_of(p, seed)
     if check >= 0 and (
-        not exists_with(t, p, check, pattern, row)
+        not (has_walked(p, check, pattern) or exists_with(t, p, check, pattern, row))
         or seen_before(t, p, program, check, pattern, row)
     ):
         return 0
