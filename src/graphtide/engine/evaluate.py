@@ -359,35 +359,43 @@ MAX_SAMPLED = 512
 
 
 class ChangeRates:
-    """How many changes of each predicate were observed, about; what was long ago counts less."""
+    """How many changes of each predicate were observed, about; what was long ago counts less.
+
+    Since the last look at the plans, also by how many quads each predicate has grown.
+    """
 
     def __init__(self) -> None:
         self._changes: dict[int, float] = {}
         self._at_look: dict[int, float] = {}
+        self._growth: dict[int, float] = {}
         self.counted = 0
 
     def sample(self, changes: Ints, counted: int) -> None:
         """Count the last changes by predicate, for all since the last sample."""
         if len(changes) == 1:  # which one call in many has to wait for
-            predicate = changes.item(0, VALUES + PREDICATE)
-            known = self._changes.get(predicate, 0.0)
-            self._changes[predicate] = known + counted - self.counted
-            self.counted = counted
-            return
-        rows = changes[:: 1 + len(changes) // MAX_SAMPLED]
-        each = (counted - self.counted) / max(len(rows), 1)
-        for predicate, n in Counter(rows[:, VALUES + PREDICATE].tolist()).items():
+            observed = [(changes.item(0, VALUES + PREDICATE), changes.item(0, DIFF))]
+        else:
+            rows = changes[:: 1 + len(changes) // MAX_SAMPLED]
+            observed = rows[:, [VALUES + PREDICATE, DIFF]].tolist()
+        each = (counted - self.counted) / max(len(observed), 1)
+        for (predicate, diff), n in Counter(map(tuple, observed)).items():
             self._changes[predicate] = self._changes.get(predicate, 0.0) + n * each
+            self._growth[predicate] = self._growth.get(predicate, 0.0) + diff * n * each
         self.counted = counted
 
     def fade(self) -> None:
-        """Let what was observed so far count half."""
+        """Let what was observed so far count half: plans are looked at."""
         self._changes = {p: n / 2 for p, n in self._changes.items()}
         self._at_look = self._changes.copy()
+        self._growth.clear()
 
     def since_look(self, predicate: int) -> float:
-        """The changes of a predicate, given by id, since what was before began to count half."""
+        """The changes of a predicate, given by id, since the last look at the plans."""
         return self._changes.get(predicate, 0.0) - self._at_look.get(predicate, 0.0)
+
+    def growth(self, predicate: int) -> float:
+        """By how many quads a predicate, given by id, has grown since then, about."""
+        return self._growth.get(predicate, 0.0)
 
     def of(self, predicates: Iterable[Term], terms: TermDictionary) -> dict[Term, float]:
         """The changes of some predicates; empty if all together are few."""

@@ -44,6 +44,10 @@ LOOK_SHARE = 20
 """Looking at plans takes at most one in so many parts of the time: measuring a large graph and
 planning a large query take longer than many changes."""
 
+LOOKS, GROWN = 16, 3
+"""How often in a period it is asked whether plans have to be looked at, and how many times its
+quads a predicate must have grown by to do so at once: a plan for few quads may be a bad one."""
+
 PIECE_SECONDS = 0.02
 """After so long, the next node of a plan that takes the place of another one waits for a later
 call."""
@@ -85,7 +89,7 @@ class QueryRegistry:
         self._queries: dict[str, Query] = {}
         self._readers: dict[int, list[Query]] = {}
         self._direct: dict[int, DirectReader | None] = {}  # by program; found when needed
-        self._looked_at, self._look_at = 0, FIRST_REPLAN // 2
+        self._looked_at, self._look_at = 0, FIRST_REPLAN // LOOKS
         self._look_after = 0.0
         self._unobserved = 0
         self._planned: dict[str, Statistics] = {}  # by which each query was planned last
@@ -346,7 +350,7 @@ class QueryRegistry:
         start = perf_counter()
         if not self._to_plan and self._replacing is None:
             if not self._is_due():
-                self._look_at = self._looked_at + self._period()
+                self._look_at = self._store.changed + self._period() // LOOKS
                 return
             self._look_later()
             known = self.plans.statistics(exact=True)
@@ -376,20 +380,30 @@ class QueryRegistry:
         return max(FIRST_REPLAN, len(self._store))
 
     def _is_due(self) -> bool:
-        """Whether a period is over, or a predicate of a plan has had as many changes as quads."""
-        if self._store.changed - self._looked_at >= self._period():
+        """Whether a period is over, or there is reason to look at plans before.
+
+        After half a period, if a predicate of a plan has had as many changes as it had quads; at
+        any time, if it has several times as many quads as the plan was chosen for.
+        """
+        since, period = self._store.changed - self._looked_at, self._period()
+        if since >= period:
             return True
-        since, lookup = self.plans.rates.since_look, self.plans.terms.lookup
         return any(
-            since(lookup(each)) >= max(known.predicate(each).count, 1)
-            for name, known in self._planned.items()
-            for each in predicates(self._queries[name].plan.root)
-            if not isinstance(each, Var)
+            self.plans.rates.growth(predicate) >= GROWN * quads + period / LOOKS
+            or (2 * since >= period and self.plans.rates.since_look(predicate) >= max(quads, 1))
+            for predicate, quads in self._planned_for()
         )
+
+    def _planned_for(self) -> Iterator[tuple[int, int]]:
+        """The predicates of all plans, as ids, and the quads that they were planned for."""
+        for name, known in self._planned.items():
+            for each in predicates(self._queries[name].plan.root):
+                if not isinstance(each, Var):
+                    yield self.plans.terms.lookup(each), known.predicate(each).count
 
     def _look_later(self) -> None:
         self._looked_at = self._store.changed
-        self._look_at = self._looked_at + self._period() // 2
+        self._look_at = self._looked_at + self._period() // LOOKS
 
     def rebuild(self, store: QuadStore, first: int) -> None:
         """Start all plans anew on a store, as of before the transaction of a number.
