@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.engine.ingest import MAX_BUFFERED
+from graphtide.engine.ingest import FEW, MAX_BUFFERED, WriteBuffer, quad_ids
 from graphtide.kernel import JIT
+from graphtide.rdf.dictionary import TermDictionary
 
 QUERIES = (
     PATHS,
@@ -134,3 +135,51 @@ def test_a_transaction_may_be_larger_than_what_waits_at_most(size):
             tx.insert(iri("a"), iri("age"), n)
     assert len(known.delta()) == size
     assert graph.stats().transactions == 1
+
+
+@given(st.lists(st.integers(0, FEW + 2), max_size=8))
+def test_each_piece_has_its_changes_in_an_array_that_the_one_before_does_not_use(sizes):
+    # A store tells by the array whether changes were applied last, when they are to be undone.
+    buffer, last = WriteBuffer(), None
+    for tx, size in enumerate(sizes):
+        ids = [(tx + 1, number + 1, 5, 0) for number in range(size)]
+        buffer.several(17, tx, [(1, each) for each in ids])
+        changes, times, txs = buffer.take()
+        assert changes.tolist() == [[0, 1, *each] for each in ids]
+        assert (list(times), list(txs)) == ([17], [tx])
+        assert buffer.waiting == 0
+        if size:
+            assert changes is not last
+            last = changes
+
+
+def test_what_is_dropped_does_not_come_back():
+    buffer = WriteBuffer()
+    buffer.single(1, 0, 1, (1, 2, 3, 0))
+    first = buffer.take()
+    buffer.single(2, 1, 1, (4, 5, 6, 0))
+    buffer.clear()
+    buffer.single(3, 2, -1, (7, 8, 9, 0))
+    second = buffer.take()
+    assert first[0].tolist() == [[0, 1, 1, 2, 3, 0]]
+    assert (second[0].tolist(), *second[1:]) == ([[0, -1, 7, 8, 9, 0]], (3,), (2,))
+    assert first[0] is not second[0]
+
+
+def test_what_a_runtime_takes_is_underway():
+    runtime = LiveGraph()._runtime
+    runtime.write(1, (1, 2, 3, 0), None)
+    runtime.done = 7
+    piece = runtime.buffer.take(runtime)
+    assert runtime.underway[0] is piece and runtime.underway[1][0] is piece[0]
+    assert runtime.underway[2] == 7 and runtime.buffer.waiting == 0
+
+
+@given(st.lists(st.tuples(*[st.sampled_from("abcdefgh")] * 3), max_size=12))
+def test_terms_of_a_quad_get_their_ids_in_order(triples):
+    terms, known = TermDictionary(), {}
+    for triple in triples:
+        for name in triple:
+            known.setdefault(name, len(known) + 1)
+        found = quad_ids(terms, *map(iri, triple), None)
+        assert found == (*map(known.get, triple), 0)

@@ -423,8 +423,11 @@ answer flushes first, so nobody can tell that changes waited."""
 _ROW = struct.Struct("6i")
 _write = _ROW.pack_into
 
-_Space = tuple[Ints, memoryview, Ints]
-"""Room for changes: rows, their bytes, and the first row as a batch."""
+FEW = 8
+"""Fewer changes are a batch that is at hand: to make one takes as long as to write a change."""
+
+_Space = tuple[Ints, memoryview, tuple[Ints, ...]]
+"""Room for changes: rows, their bytes, and by number the first few rows as a batch."""
 
 
 class WriteBuffer:
@@ -437,14 +440,13 @@ class WriteBuffer:
     [[0, 1, 2, 3, 4, 0]]
     """
 
-    __slots__ = ("_bytes", "_end", "_first", "_other", "_piece", "_space", "_times", "waiting")
+    __slots__ = ("_bytes", "_end", "_first", "_other", "_space", "_times", "waiting")
 
     def __init__(self) -> None:
         self.waiting = 0
         self._end = 0
         self._first = 0  # the number of the first transaction; those of the others follow
         self._times: list[int] = []
-        self._piece: Transactions | None = None
         self._space, self._other = _space(MAX_BUFFERED), _space(MAX_BUFFERED)
         self._bytes = self._space[1]
 
@@ -493,38 +495,34 @@ class WriteBuffer:
         """The ids of the changes that wait."""
         yield self._space[0][: self._end // 24, VALUES:]
 
-    def waiting_piece(self) -> Transactions:
-        """What waits: a batch of changes, with the times and numbers of its transactions.
+    def take(self, to: Runtime | None = None) -> Transactions:
+        """Empty the buffer: what was waiting. A runtime that it is given `to` has it underway then.
 
-        The batch is good until the buffer is emptied twice.
+        That is a batch of changes, with the times and numbers of its transactions; the batch is
+        good until the buffer is emptied twice.
         """
-        end, many, first = self._end, self.waiting, self._first
-        changes = self._space[2] if end == 24 else self._space[0][: end // 24]
+        space, rows, many, first = self._space, self._end // 24, self.waiting, self._first
+        changes = space[2][rows] if rows < FEW else space[0][:rows]
         if many == 1:  # tuples take less memory, and no time of the collector
             piece: Transactions = changes, (self._times[0],), (first,)
         else:
             piece = changes, self._times, range(first, first + many)
-        self._piece = piece
+        if to is not None:
+            to.underway = piece, [changes], to.done
+        # Nothing is called since it is underway: an interrupt comes before or after.
+        if rows:  # so that two batches with changes, one after the other, are never one array
+            self._space, self._other = self._other, space
+            self._bytes = self._space[1]
+        self._times = []
+        self._end = self.waiting = 0
         return piece
-
-    def holds(self, piece: Transactions) -> bool:
-        """Whether this piece is what waits, and the buffer was not emptied since."""
-        return piece is self._piece
 
     def clear(self) -> None:
-        """Empty the buffer. An interrupt comes before or after this: nothing is called in it."""
-        self._space, self._other = self._other, self._space
-        self._bytes = self._space[1]
-        self._times, self._piece = [], None
+        """Drop what waits. An interrupt comes before or after this: nothing is called in it."""
+        self._times = []
         self._end = self.waiting = 0
-
-    def take(self) -> Transactions:
-        """Empty the buffer: what was waiting."""
-        piece = self.waiting_piece()
-        self.clear()
-        return piece
 
 
 def _space(rows: int) -> _Space:
     made = np.zeros((rows, 6), np.int32)
-    return made, made.data.cast("B"), made[:1]
+    return made, made.data.cast("B"), tuple(made[:few] for few in range(FEW))

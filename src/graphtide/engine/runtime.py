@@ -154,6 +154,8 @@ class Runtime:
                 self._notify()
             elif self.queue:
                 self._run_next()
+            elif self.buffer.waiting and quiet and schedule.recorder is None:
+                self._apply_piece(self.buffer.take(self), None)
             elif self.buffer.waiting:
                 self._run_buffered()
             else:
@@ -166,10 +168,7 @@ class Runtime:
         if self.eager or self.queries.with_callbacks:
             self.queue.extend(ingest.one_by_one(self.buffer.take()))
             return
-        piece = self.buffer.waiting_piece()
-        self.underway = piece, [piece[0]], self.done
-        self.buffer.clear()
-        self._apply_piece(piece, recorder)
+        self._apply_piece(self.buffer.take(self), recorder)
 
     def _run_next(self) -> None:
         """Apply the first transactions of the queue."""

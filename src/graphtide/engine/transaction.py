@@ -330,7 +330,7 @@ def recover(runtime: Runtime, *, again: bool = True) -> None:
     store = runtime.store.rebuilt(undone(runtime.store, steps))
     runtime.queries.rebuild(store, first)
     runtime.store, runtime.done = store, first
-    if piece is not None and again and not runtime.buffer.holds(piece):
+    if piece is not None and again:
         runtime.queue.appendleft(copied(piece))
     runtime.underway = None
 
