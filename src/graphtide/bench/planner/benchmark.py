@@ -3,9 +3,9 @@
 A task is a query over a graph. Each strategy in turn watches the query, and some join trees that
 start elsewhere than the planner's; then quads of the query's predicates are deleted and inserted
 again, in three mixes: `even` over all of them, those of the `rare` predicate only, and those at the
-`hubs`. After drift, the query that was watched all the time is compared with fresh ones, when more
-changes have replaced its plan or left it. The ratio of a task is the planner's figure over the best
-one.
+`hubs`. After drift, the query that was watched all the time is compared with fresh ones; before a
+mix is measured, so many of its changes are made that the planner knows of them. The ratio of a task
+is the planner's figure over the best one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
-from time import process_time, sleep
+from time import perf_counter, process_time, sleep
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from graphtide.algebra.variables import pattern_variables
 from graphtide.bench import report as tables
 from graphtide.bench.harness import Benchmark
 from graphtide.bench.planner import workload
+from graphtide.engine.evaluate import FIRST_REPLAN
 from graphtide.errors import GraphtideError, LimitError, UnsupportedError
 from graphtide.graph import LiveGraph
 from graphtide.limits import Limits
@@ -44,8 +45,9 @@ CHANGED: Final = 250
 ROUNDS, SECONDS, LONG = 20, 0.03, 1.0
 """A mix is repeated so often, or so long, but once if it does not take as long as this."""
 
-MAX_ROUNDS, PAUSE = 100, 0.02
-"""How often quads are changed at most until a plan is replaced, and the seconds in between."""
+OBSERVED, PATIENCE, PAUSE = 2, 5.0, 0.02
+"""How many times as many changes as there are quads are observed before a mix is measured after
+drift, how many seconds that may take, and those between changes while a plan is replaced."""
 
 SMALLEST: Final = 3
 """Patterns from which on there are several join trees."""
@@ -152,13 +154,10 @@ def measure(task: PlannerTask) -> PlannerResult:
             _apply(graph, edges, 1)
             data.edges[name] = edges
     rounds = dict(_rounds(task, data))
-    if task.drift:
-        _go_on(graph, rounds["even"])
-    plan, chosen, rows = default.plan, default.strategy, default.count()
-    q_error = _q_error(default)
-    figures = {"default": _figures(graph, default, rounds)}
-    # Changes are observed: another plan may have taken the place of this one meanwhile.
-    measured = {plan: figures["default"]} if default.plan == plan else {}
+    rows = default.count()
+    figures = {"default": _figures(graph, default, rounds, known=task.drift)}
+    plan, chosen, q_error = default.plan, default.strategy, _q_error(default)
+    measured = {} if task.drift else {plan: figures["default"]}  # it may have had several plans
     default.close()
     ways: dict[str, dict[str, Any]] = {name: {"strategy": name} for name in STRATEGIES}
     ways |= {f"tree {i}": {"plan": tree} for i, tree in enumerate(pinned_trees(task.query))}
@@ -207,13 +206,13 @@ def _apply(graph: LiveGraph, edges: Ints, diff: int) -> None:
 
 
 def _go_on(graph: LiveGraph, quads: Ints) -> None:
-    """Change quads until plans were looked at again, and no plan is being replaced."""
-    for number in range(MAX_ROUNDS):
-        _apply(graph, quads, -1)
-        _apply(graph, quads, 1)
-        if number and not graph.stats().replanning:
-            return
-        sleep(PAUSE)  # planning takes a small share of the time
+    """Change quads until the planner has seen which ones change, and no plan is being replaced."""
+    end = perf_counter() + PATIENCE
+    enough = graph.stats().inserted + OBSERVED * max(FIRST_REPLAN, len(graph)) // 2
+    while (graph.stats().inserted < enough or graph.stats().replanning) and perf_counter() < end:
+        _change(graph, quads)
+        if graph.stats().replanning:
+            sleep(PAUSE)  # planning takes a small share of the time
 
 
 def _rounds(task: PlannerTask, data: workload.WorkloadGraph) -> Iterator[tuple[str, Ints]]:
@@ -228,27 +227,43 @@ def _rounds(task: PlannerTask, data: workload.WorkloadGraph) -> Iterator[tuple[s
     yield "hubs", random.permutation(by_degree[: 4 * CHANGED])[:CHANGED]
 
 
-def _figures(graph: LiveGraph, query: Query, rounds: Mapping[str, Ints]) -> dict[str, float]:
-    """Microseconds of processor time per change by mix, the best of some rounds; and bytes."""
-    found = {}
+def _figures(
+    graph: LiveGraph, query: Query, rounds: Mapping[str, Ints], *, known: bool = False
+) -> dict[str, float]:
+    """Microseconds of processor time per change by mix, the best of some rounds; and bytes.
+
+    If a mix is `known`, the planner has observed it before. Of bytes, the most.
+    """
+    found: dict[str, float] = {}
+    held = 0.0
     for mix, quads in rounds.items():
+        if known:
+            _go_on(graph, quads)
         times = [_timed(graph, query, quads)]  # memory is touched for the first time
         seconds = max(times[0], 1e-3) * 2 * CHANGED / 1e6
         more = min(max(int(SECONDS / seconds), int(seconds < LONG)), ROUNDS)
         times += (_timed(graph, query, quads) for _ in range(more))
         found[mix] = min(times)
-    return {**found, "bytes": float(graph.stats().quad_bytes + query.nbytes)}
+        held = max(held, float(graph.stats().quad_bytes + query.nbytes))
+    return {**found, "bytes": held}
 
 
 def _timed(graph: LiveGraph, query: Query, quads: Ints) -> float:
-    """Microseconds per change; few quads are changed several times."""
+    """Microseconds per change."""
+    start = process_time()  # others on the machine do not count
+    changes = _change(graph, quads)
+    query.delta()
+    return (process_time() - start) / changes * 1e6
+
+
+def _change(graph: LiveGraph, quads: Ints) -> int:
+    """Delete quads and insert them again, few quads several times: so many changes."""
     often = max(CHANGED // len(quads), 1)
     s, p, o = np.tile(np.concatenate([quads, quads[::-1]]), (often, 1)).T
     diff = np.tile(np.repeat(np.array([-1, 1], np.int32), len(quads)), often)
-    start = process_time()  # others on the machine do not count
     graph.apply_ids(s, p, o, diff=diff)
-    query.delta()
-    return (process_time() - start) / len(s) * 1e6
+    len(graph)  # applies what is buffered
+    return len(s)
 
 
 def _q_error(query: Query) -> float:
