@@ -126,7 +126,7 @@ def _getter(single: tuple[str, ...], *, many: bool) -> Callable[[Any], tuple[Any
 
 def inputs(node: Any) -> tuple[Any, ...]:  # noqa: ANN401 - algebra and plans alike
     """The inputs of a node, left before right."""
-    return cast("tuple[Any, ...]", _fields(node).inputs(node))
+    return _fields(node).inputs(node)
 
 
 def bottom_up(root: T, *, known: Callable[[T], bool] = lambda _: False) -> list[T]:
