@@ -26,7 +26,6 @@ import pyspark
 from spark.faults.hosts import ROOT, LoopbackHost, NamespaceHost, Network, namespaces_work
 from spark.faults.stream import TWO_STAGES, read_output, write_stream
 
-from graphtide.spark.session import BRIEF_SETTINGS
 from graphtide.testing.kafka_broker import free_ports
 
 FILES = 14
@@ -36,7 +35,6 @@ PATIENCE = 400.0
 SPARK_HOME = Path(pyspark.__file__).parent
 JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 SETTINGS = {
-    **BRIEF_SETTINGS,
     # Lost hosts are noticed within seconds; by default it takes two minutes.
     "spark.network.timeout": "20s",
     "spark.network.timeoutInterval": "2s",
