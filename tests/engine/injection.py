@@ -10,6 +10,7 @@ from pathlib import Path
 import graphtide
 
 PACKAGE = str(Path(graphtide.__file__).parent)
+GENERATOR = inspect.CO_GENERATOR
 
 
 class InjectedFault(BaseException):
@@ -24,19 +25,31 @@ class Injection:
         self.calls = 0
         self.done = False
 
-    def __call__(self, frame, event, _):
-        code = frame.f_code
-        # A generator is called as well when it is closed, where an exception goes nowhere.
-        if event != "call" or code.co_flags & inspect.CO_GENERATOR or code.co_name == "__del__":
-            return
-        if not code.co_filename.startswith(PACKAGE):
-            return
-        self.calls += 1
-        if self.calls == self.at:
-            self.done = True
-            sys.setprofile(None)
-            name = f"{Path(code.co_filename).stem}.{code.co_qualname}"
-            raise InjectedFault(f"call {self.at}, {name}")
+    def hook(self):
+        """The function for `sys.setprofile`.
+
+        A function is called faster than an object; and of what happens, calls are a small part.
+        """
+
+        def profile(frame, event, _):
+            if event != "call":
+                return
+            code = frame.f_code
+            # A generator is called as well when it is closed, where an exception goes nowhere.
+            if (
+                not code.co_filename.startswith(PACKAGE)
+                or code.co_flags & GENERATOR
+                or code.co_name == "__del__"
+            ):
+                return
+            self.calls += 1
+            if self.calls == self.at:
+                self.done = True
+                sys.setprofile(None)
+                name = f"{Path(code.co_filename).stem}.{code.co_qualname}"
+                raise InjectedFault(f"call {self.at}, {name}")
+
+        return profile
 
 
 @contextmanager
@@ -44,7 +57,7 @@ def fault_at(number):
     """Raise `InjectedFault` at a call, counted from 1; with 0, only count."""
     injection = Injection(number)
     before = sys.getprofile()
-    sys.setprofile(injection)
+    sys.setprofile(injection.hook())
     try:
         yield injection
     finally:

@@ -255,9 +255,11 @@ RULE Often ON Twice(?a) THEN INSERT { ?a :is :sociable }
 def check_program(most):
     """Queries agree with the graph, and the rules with its facts, wherever the fault came."""
 
+    parsed = Program.parse(PREFIX + PROGRAM)
+
     def start():
         graph = LiveGraph()
-        program = graph.run(Program.parse(PREFIX + PROGRAM))
+        program = graph.run(parsed)
         watched = graph.watch(PREFIX + "SELECT ?a ?c { ?a :knows ?b . ?b :likes ?c }")
         heard = []
         watched.on_delta(lambda delta: heard.extend(map(line, delta)))

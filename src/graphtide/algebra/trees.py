@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, cast
 
 T = TypeVar("T")
@@ -29,7 +30,8 @@ class Deep:
         try:
             return self._hash
         except AttributeError:  # plans share sub-plans: each is hashed once
-            for node in bottom_up(self, known=_is_hashed):
+            below = all(map(_is_hashed, inputs(self)))  # mostly so: plans grow from their leaves
+            for node in (self,) if below else bottom_up(self, known=_is_hashed):
                 names = (name for name in _fields(node).all if name != DERIVED)
                 own = hash((type(node), *(getattr(node, name) for name in names)))
                 object.__setattr__(node, "_hash", own)
@@ -92,6 +94,7 @@ class Fields(NamedTuple):
     all: tuple[str, ...]
     own: tuple[str, ...]  # those that hold no inputs
     single: tuple[str, ...]  # those that hold an input each
+    inputs: Callable[[Any], tuple[Any, ...]]  # the inputs of a node of this kind
 
 
 _FIELDS: dict[type, Fields] = {}
@@ -103,32 +106,45 @@ def _fields(node: object) -> Fields:
     if found is None:
         names = tuple(each.name for each in fields(cast("Any", node)))
         own = tuple(name for name in names if name not in INPUTS and name != MANY)
-        found = Fields(names, own, tuple(name for name in INPUTS if name in names))
+        single = tuple(name for name in INPUTS if name in names)
+        found = Fields(names, own, single, _getter(single, many=MANY in names))
         _FIELDS[kind] = found
     return found
 
 
+def _getter(single: tuple[str, ...], *, many: bool) -> Callable[[Any], tuple[Any, ...]]:
+    """How to get the inputs of a kind of node: passes over long queries do little else."""
+    match single:
+        case ():
+            return attrgetter(MANY) if many else lambda _: ()
+        case (name,):
+            get = attrgetter(name)
+            return lambda node: (get(node),)
+        case _:
+            return attrgetter(*single)
+
+
 def inputs(node: Any) -> tuple[Any, ...]:  # noqa: ANN401 - algebra and plans alike
     """The inputs of a node, left before right."""
-    single = _fields(node).single
-    return tuple([getattr(node, name) for name in single]) or getattr(node, MANY, ())
+    return _fields(node).inputs(node)
 
 
 def bottom_up(root: T, *, known: Callable[[T], bool] = lambda _: False) -> list[T]:
     """A node and all nodes below it, inputs first, each object once; without those `known`."""
     order: list[T] = []
+    entered: set[int] = set()
     done: set[int] = set()
     rest = [root]
     while rest:
         node = rest[-1]
-        waiting = [] if id(node) in done else [n for n in inputs(node) if id(n) not in done]
-        waiting = [each for each in waiting if not known(each)]
-        if waiting:
-            rest += reversed(waiting)
+        at = id(node)
+        if at not in entered:
+            entered.add(at)
+            rest += [n for n in reversed(inputs(node)) if id(n) not in done and not known(n)]
             continue
         rest.pop()
-        if id(node) not in done:
-            done.add(id(node))
+        if at not in done:
+            done.add(at)
             order.append(node)
     return order
 

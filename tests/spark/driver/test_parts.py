@@ -17,7 +17,8 @@ from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.spark import read_output
-from graphtide.spark.driver.sink import BatchWriter, Sink
+from graphtide.spark.driver.run import StreamJob
+from graphtide.spark.driver.sink import BatchWriter, Sink, StreamEndedError
 from graphtide.spark.files import Location
 from graphtide.spark.output import OutputSpec
 from graphtide.spark.stages import parts
@@ -298,3 +299,49 @@ def test_firings_are_read_from_json_as_from_parquet(tmp_path):
 
 def test_messages_without_files_have_none():
     assert parts.written_parts(MESSAGES.empty_table()) == []
+
+
+class Restless:
+    """A query of Spark whose micro-batches follow each other without a pause, one at each look."""
+
+    def __init__(self, run):
+        self._run, self.isActive, self.recentProgress = run, True, []
+        self.outputs = [run.computed(number) for number in range(len(STREAM))]
+
+    @property
+    def status(self):
+        number = len(self.recentProgress)
+        try:
+            self._run.writer.write(self.outputs[number], number)
+        except StreamEndedError:
+            self.isActive = False
+        else:
+            report = {"batchId": number, "numInputRows": 0}
+            self.recentProgress.append(SimpleNamespace(json=json.dumps(report)))
+        return {"isTriggerActive": True}
+
+    def stop(self):
+        assert not self.isActive, "interrupted in the middle of a micro-batch"
+
+    def exception(self):
+        return StreamEndedError()
+
+
+def test_a_stream_without_pauses_is_stopped_after_the_current_micro_batch(
+    tmp_path, monkeypatch, expected
+):
+    run = Run(str(tmp_path / "out"), monkeypatch)
+    query = Restless(run)
+    monkeypatch.setattr(StreamJob, "_start", lambda _: query)
+    options = SimpleNamespace(checkpoint=tmp_path, changes=None)
+    job = StreamJob(None, run.writer, options, None, "stream")
+    for _ in range(3):
+        query.status  # noqa: B018 - a micro-batch
+    # 0 to 2 are done, so 3 is the current one, whether Spark has given it to the writer or not.
+    assert list(job.statuses(lambda: True)) == []
+    assert run.writer.sink.progress.batch == 3 and len(query.recentProgress) == 4
+    assert not job.ended_early, "no other stream is to go on"
+    run.start()
+    for number in range(4, len(STREAM)):
+        run.writer.write(query.outputs[number], number)
+    assert found(str(tmp_path / "out")) == expected

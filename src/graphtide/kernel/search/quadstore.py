@@ -29,16 +29,10 @@ from graphtide.kernel.rowtable import (
 )
 from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.ahead import LINKS, NOTHING, PARTNERS, find_dispatch, prefetch_block
+from graphtide.kernel.search.alone import only_programs
 from graphtide.kernel.search.arrays import SearchArrays
 from graphtide.kernel.search.bulk import difference, link_table, load_table
-from graphtide.kernel.search.compile import (
-    NO_PROGRAMS,
-    Compiled,
-    GonePrograms,
-    cheapest_seeds,
-    compile_programs,
-    restricted,
-)
+from graphtide.kernel.search.compile import NO_PROGRAMS, Compiled, GonePrograms, compile_programs
 from graphtide.kernel.search.evaluate import (
     chain_rows,
     count_quads,
@@ -442,7 +436,7 @@ class QuadStore:
         plan, t = self._plan, self._table.arrays
         sizes = np.zeros(len(plan.dispatch), np.int64)
         count_quads(t, plan.dispatch, sizes)
-        chosen = restricted(plan, cheapest_seeds(plan, programs, sizes))
+        chosen = only_programs(plan, programs, sizes)
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         n, high = 0, int(t.meta[HIGH])
         self._counts[col.RESUME] = 0  # what an interrupt may have left

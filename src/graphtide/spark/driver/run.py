@@ -373,7 +373,7 @@ class StreamJob:
         self._writer = writer
         self._options = options
         self.counts = counts
-        self._all_is_read = False
+        self._all_is_read = self._stops = False
         self._output = output
         self._pauses = iter(RETRY_SECONDS)
         self.query: StreamingQuery = self._start()
@@ -419,7 +419,7 @@ class StreamJob:
             if not active and (until() or not self._starts_again()):
                 break
             time.sleep(POLL_SECONDS)
-        if self.ended_early:
+        if self._writer.ended:
             return
         error = self.query.exception()
         # What is interrupted after all was read is no loss: the next start runs it again.
@@ -431,7 +431,7 @@ class StreamJob:
         error = self.query.exception()
         if (
             error is None
-            or self.ended_early
+            or self._writer.ended
             or self._writer.failure is not None
             or not passes(str(error))
         ):
@@ -460,7 +460,7 @@ class StreamJob:
     @property
     def ended_early(self) -> bool:
         """Whether the stream has ended so: another one is to go on from it."""
-        return self._writer.ended
+        return self._writer.ended and not self._stops
 
     def _end_when_all_is_read(self, query: StreamingQuery) -> None:
         """With feedback, that is known only when a pass over the sources finds nothing new."""
@@ -473,6 +473,10 @@ class StreamJob:
 
     def stop(self) -> None:
         """Stop after the current micro-batch."""
+        self._stops = True
+        # Where one follows the other, there is no pause to wait for: the next one is not computed.
+        self._writer.current = max((r["batchId"] for r in self._reports()), default=-1) + 1
+        self.end_before_next()
         until = time.monotonic() + STOP_SECONDS
         while self.query.isActive and self.query.status["isTriggerActive"]:
             if time.monotonic() > until:

@@ -220,7 +220,8 @@ class BatchWriter:
     """Writes micro-batches, and remembers why it could not.
 
     If it `is_last`, the next one is not computed: the stream ends, and `ended` says so. One that
-    was begun before, and is run again, is not the next.
+    was begun before, and is run again, is not the next; nor is the `current` one, if that is known,
+    which Spark may have begun.
     """
 
     def __init__(
@@ -237,7 +238,7 @@ class BatchWriter:
         self.sink = sink
         self.failure: GraphtideError | None = None
         self.is_last = self.ended = False
-        self._begun = -1
+        self._begun = self.current = -1
         self.job = job
         self._max_quarantined = max_quarantined
         self._on_deltas = on_deltas
@@ -254,7 +255,7 @@ class BatchWriter:
 
     def write(self, output: DataFrame, number: int) -> None:
         """Write a micro-batch. It is computed even if it was written: the state depends on it."""
-        if self.is_last and number > self._begun:
+        if self.is_last and number > max(self._begun, self.current):
             self.ended = True
             raise StreamEndedError
         self._begun = number
