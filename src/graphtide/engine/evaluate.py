@@ -354,7 +354,7 @@ FIRST_REPLAN = 10_000
 """Changes after which plans are looked at, or as many as there are quads: over all changes, that
 costs a constant per change."""
 
-MAX_SAMPLED = 512
+MAX_SAMPLED = 16
 """About how many changes are counted by predicate at once."""
 
 

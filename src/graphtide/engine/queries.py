@@ -55,8 +55,8 @@ call."""
 SAMPLED = 64
 """Changes after which some are counted by predicate."""
 
-UNOBSERVED = 16
-"""Changes with an effect on answers that may pass before somebody looks whether it is time to."""
+SEVERAL = 16
+"""Changes that may pass before somebody looks whether it is time to."""
 
 
 class DirectReader(NamedTuple):
@@ -273,7 +273,7 @@ class QueryRegistry:
             if direct is not None and len(batch) <= SMALL:
                 # As `take` and the network would do it, but in fewer steps.
                 delta = self._take_direct(direct, batch, stamps)
-                self._observe(changes)
+                self.observe(changes)
                 return [] if delta is None else [(direct.query, delta)]
         with Allowance(self.plans.limits, "flush") as left:
             return self.take(self.plans.advance(batches, left), stamps, changes)
@@ -325,14 +325,14 @@ class QueryRegistry:
             for query in self._readers.get(node_id, ())
             if (delta := query.take(output, stamps)) is not None
         ]
-        self._observe(changes)
+        self.observe(changes)
         return sorted(deltas, key=lambda each: each[0].order) if len(deltas) > 1 else deltas
 
-    def _observe(self, changes: Ints | None) -> None:
+    def observe(self, changes: Ints | None) -> None:
         """Count some changes by predicate, and plan again where it is time to."""
         self._unobserved += 0 if changes is None else len(changes)
         planning = bool(self._to_plan) or self._replacing is not None
-        if self._unobserved < UNOBSERVED and not planning:
+        if self._unobserved < SEVERAL and not planning:
             return
         self._unobserved = 0
         changed = self._store.changed

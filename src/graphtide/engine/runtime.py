@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphtide.engine import ingest, storage, timers, transaction
-from graphtide.engine.queries import QueryRegistry
+from graphtide.engine.queries import SEVERAL, QueryRegistry
 from graphtide.engine.query_host import AskedQuery, CacheSize, QueryPast
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
@@ -134,10 +134,7 @@ class Runtime:
         return bool(self.eager or self.queries.with_callbacks)
 
     def flush(self) -> None:
-        """Apply buffered and queued transactions. Every look at an answer does this first.
-
-        What a callback changes is queued until the transaction that it was called for is through.
-        """
+        """Apply buffered and queued transactions. Every look at an answer does this first."""
         if self._running:
             return
         schedule, quiet = self.schedule, False
@@ -234,6 +231,8 @@ class Runtime:
             if len(changes) and (batches := self.store.apply(changes)):
                 stamps = TransactionTimes(times, txs, self.done)
                 deltas = self.queries.react(batches, stamps, changes)
+            elif len(changes) >= SEVERAL or not self.done % SEVERAL:
+                self.queries.observe(changes)  # of single changes without effect, some
             if recorder is not None:
                 recorder.changes(piece)
             if self.schedule.item is not None:
