@@ -238,46 +238,32 @@ def measure(
     if not len(quads):
         return Statistics()
     wanted = None if predicates is None else [terms.lookup(each) for each in predicates]
-    counts, subjects, objects, *others = count_values(quads, wanted)
-    subject_hubs = _hubs(others[0], counts, subjects)
-    object_hubs = _hubs(others[1], counts, objects)
-    subject_samples, object_samples = map(_samples, others[2:], (subjects, objects))
+    counts, subjects, objects, *hubs, subject_rows, object_rows = count_values(quads, wanted)
+    subject_hubs = _hubs(hubs[0], counts, subjects)
+    object_hubs = _hubs(hubs[1], counts, objects)
     classified = predicates is None or RDF_TYPE in predicates
     typed = np.flatnonzero(quads[:, PREDICATE] == (terms.lookup(RDF_TYPE) if classified else -1))
     classes = np.stack([quads[:, column].take(typed) for column in (0, OBJECT, PREDICATE)], 1)
-    sizes, instances, _, _, _, some, _ = count_values(classes)
+    sizes, instances, _, _, _, instance_rows, _ = count_values(classes)
+    members = [(c, sizes.item(c), instances.item(c)) for c in np.flatnonzero(sizes).tolist()]
     return Statistics(
         len(quads),
         {
             terms.decode(p): PredicateStats(
-                int(counts[p]),
-                int(subjects[p]),
-                int(objects[p]),
+                counts.item(p),
+                subjects.item(p),
+                objects.item(p),
                 subject_hubs.get(p, {}),
                 object_hubs.get(p, {}),
-                subject_samples.get(p),
-                object_samples.get(p),
+                StoredSample(subject_rows, p, subjects.item(p)),
+                StoredSample(object_rows, p, objects.item(p)),
             )
             for p in np.flatnonzero(counts).tolist()
         },
-        {c: int(sizes[c]) for c in np.flatnonzero(sizes).tolist()},
-        instances=_samples(some, instances),
+        {c: size for c, size, _ in members},
+        instances={c: StoredSample(instance_rows, c, distinct) for c, _, distinct in members},
         name=terms.lookup,
     )
-
-
-def _samples(rows: Ints, distinct: Longs) -> dict[Hashable, StoredSample]:
-    """The values that were sampled for each predicate."""
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    owners, ids = rows[:, 0], np.ascontiguousarray(rows[:, 1])
-    ends = [*np.flatnonzero(owners[1:] != owners[:-1]).tolist(), len(rows) - 1] if len(rows) else []
-    found: dict[Hashable, StoredSample] = {}
-    begin = 0
-    for end in ends:
-        owner = int(owners[end])
-        found[owner] = StoredSample(ids[begin : end + 1], int(distinct[owner]))
-        begin = end + 1
-    return found
 
 
 SKEWED = 2.0

@@ -8,9 +8,10 @@ Cardinalities, ICDT 2016].
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphtide.kernel.values import MAX_SAMPLED
 
@@ -96,9 +97,13 @@ class Overlap(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StoredSample:
-    """The sample of a column with so many different values, as an array."""
+    """The sample of a column with so many different values, among rows `[owner, id]` of several.
 
-    ids: Ints
+    Rows are in the order of owners.
+    """
+
+    rows: Ints
+    owner: int
     distinct: int
 
     @cached_property
@@ -106,8 +111,13 @@ class StoredSample:
         """The sample as a set.
 
         >>> import numpy as np
-        >>> [StoredSample(np.arange(2), n).loaded.level for n in (256, 257, 513, 514)]
+        >>> rows = np.array([[7, 1], [7, 3], [8, 2]])
+        >>> sorted(StoredSample(rows, 7, 2).loaded.ids)
+        [1, 3]
+        >>> [StoredSample(rows, 7, n).loaded.level for n in (256, 257, 513, 514)]
         [0, 1, 1, 2]
         """
         level = (self.distinct // (MAX_SAMPLED + 1)).bit_length()
-        return ValueSample(frozenset(self.ids.tolist()), level, float(self.distinct))
+        owners: Any = self.rows[:, 0]
+        own = slice(bisect_left(owners, self.owner), bisect_right(owners, self.owner))
+        return ValueSample(frozenset(self.rows[own, 1].tolist()), level, float(self.distinct))

@@ -139,6 +139,8 @@ class _Walker:
         left = dict.fromkeys(rest)
         if not left or not until.isdisjoint(bound):
             return 1.0, 0.0
+        if len(left) == 1:
+            return self._follow_last(next(iter(left)), bound)
         options = {
             i: self._candidates(i, bound)
             for i in left
@@ -154,12 +156,21 @@ class _Walker:
             touched += ways[i] * more
         return rows, touched
 
+    def _follow_last(self, pattern: int, bound: Bound) -> tuple[float, float]:
+        """Rows found and candidates looked at, if one pattern is left."""
+        near = not bound.keys().isdisjoint(self._columns[pattern])
+        found = self._candidates(pattern, bound).mean if near else self._expected[pattern].rows
+        self._bind(bound, pattern)
+        return found, CHOOSE * (1 + near) + found
+
     def _ways(self, left: Iterable[int], options: Mapping[int, Numbers]) -> dict[int, float]:
         """The patterns that may be followed first, with the rows that are expected of each."""
         if not options:
             first = min(left, key=lambda i: self._expected[i].rows)
             return {first: self._expected[first].rows}
         found = fewest(options)
+        if len(found) == 1:
+            return found
         every = sum(found.values())
         often = {i: rows for i, rows in found.items() if rows >= OFTEN * every}
         share = every / max(sum(often.values()), 1e-9)
@@ -182,6 +193,9 @@ class _Walker:
             changed = self._bind(bound, following)
             if not left or not until.isdisjoint(bound):
                 return rows, touched
+            if len(left) == 1:
+                found, more = self._follow_last(next(iter(left)), bound)
+                return rows * found, touched + rows * more
             for i in left:
                 if not changed.isdisjoint(self._columns[i]):
                     options[i] = self._candidates(i, bound)

@@ -180,7 +180,8 @@ def count_values(quads: Ints, wanted: Sequence[int] | None = None) -> values.Val
             if _is_sampled(value, int(found[predicate])):
                 some.append((predicate, value))
     first, second = (np.array(each, np.int32).reshape(-1, 3) for each in hubs)
-    third, fourth = (np.array(each, np.int32).reshape(-1, 2) for each in samples)
+    ordered = (sorted(each, key=operator.itemgetter(0)) for each in samples)
+    third, fourth = (np.array(each, np.int32).reshape(-1, 2) for each in ordered)
     return counts, subjects, objects, first, second, third, fourth
 
 
