@@ -1,6 +1,8 @@
 """Observed changes per predicate: they weigh the cost of plans, and plans are looked at again."""
 
 import numpy as np
+import pytest
+from kernel.batches import needs_jit
 from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
@@ -68,30 +70,52 @@ def test_stats_have_the_cost_of_planning_again():
     assert graph.stats().replans == 1
 
 
-def test_a_replaced_predicate_is_noticed_before_as_many_changes_as_quads(monkeypatch):
+@pytest.fixture
+def changing(monkeypatch):
+    """A query planned for so many quads of `q`, and how to change them: were plans looked at?"""
     monkeypatch.setattr(queries, "LOOK_SHARE", 0)  # nothing depends on the clock
+    monkeypatch.setattr(queries, "FIRST_REPLAN", 1000)
     graph = LiveGraph()
-    ids = np.array([graph.terms.intern(f"<ex:{n}>") for n in range(9000)], np.int32)
-    p, q = (graph.terms.intern(each) for each in (P, Q))
+    ids = np.array([graph.terms.intern(f"<ex:{n}>") for n in range(900)], np.int32)
 
-    def apply(count, predicate, diff):
-        few, same = ids[:count], np.full(count, predicate, np.int32)
-        graph.apply_ids(few, same, ids[few % 7], diff=np.full(count, diff, np.int32))
+    def change(some, predicate, diff):
+        before = graph._runtime.queries._looked_at
+        few, same = ids[some], np.full(len(ids[some]), graph.terms.intern(predicate), np.int32)
+        graph.apply_ids(few, same, ids[few % 7], diff=np.full(len(few), diff, np.int32))
         len(graph)
+        return graph._runtime.queries._looked_at != before
 
-    apply(9000, p, 1)
-    apply(3000, q, 1)
-    graph.watch("SELECT * { ?a <ex:p> ?x ; <ex:q> ?y }", name="all")
-    registry = graph._runtime.queries
+    def planned_for(quads):
+        change(slice(900), P, 1)
+        change(slice(quads), Q, 1)
+        graph.watch("SELECT * { ?a <ex:p> ?x ; <ex:q> ?y }")
+        return change
 
-    def is_looked_at(count, predicate, diff):
-        before = registry._looked_at
-        apply(count, predicate, diff)
-        return registry._looked_at != before
+    return planned_for
 
-    assert not is_looked_at(2900, q, -1)
-    assert not is_looked_at(2900, q, 1)  # as many changes as quads, but there is time
-    assert is_looked_at(900, p, -1)  # half a period is over
-    assert not is_looked_at(900, p, 1)
-    assert not is_looked_at(5600, p, -1)  # another half, in which nothing was replaced
-    assert is_looked_at(5600, p, 1)
+
+@needs_jit
+def test_a_replaced_predicate_is_noticed_before_as_many_changes_as_quads(changing):
+    change = changing(300)
+    assert not change(slice(290), Q, -1)
+    assert not change(slice(290), Q, 1)  # as many changes as quads, but there is time
+    assert change(slice(90), P, -1)  # half a period is over
+    assert not change(slice(90), P, 1)
+    assert not change(slice(560), P, -1)  # another half, in which nothing was replaced
+    assert change(slice(560), P, 1)
+
+
+@needs_jit
+def test_a_predicate_that_has_grown_is_noticed_at_once(changing):
+    """Planned for 20 quads, the query is looked at when 3 * 20 + 1000 / 16 more have come."""
+    change = changing(20)
+    assert not change(slice(20, 100), Q, 1)
+    assert change(slice(100, 200), Q, 1)
+
+
+@needs_jit
+def test_changes_without_an_effect_are_observed(changing):
+    """Quads of `p` whose subjects have none of `q` change no answer."""
+    change = changing(300)
+    assert not change(slice(300, 850), P, -1)
+    assert change(slice(300, 850), P, 1)
