@@ -340,8 +340,8 @@ FIRST_REPLAN = 10_000
 """Changes after which plans are looked at, or as many as there are quads: over all changes, that
 costs a constant per change."""
 
-MAX_SAMPLED = 16
-"""About how many changes are counted by predicate at once."""
+SAMPLED_SHARE, MIN_SAMPLED, MAX_SAMPLED = 32, 16, 512
+"""Of a batch of changes, one in so many is counted by predicate, and so many at least and most."""
 
 
 class ChangeRates:
@@ -361,7 +361,8 @@ class ChangeRates:
         if len(changes) == 1:  # which one call in many has to wait for
             observed = [(changes.item(0, VALUES + PREDICATE), changes.item(0, DIFF))]
         else:
-            rows = changes[:: 1 + len(changes) // MAX_SAMPLED]
+            most = min(max(len(changes) // SAMPLED_SHARE, MIN_SAMPLED), MAX_SAMPLED)
+            rows = changes[:: 1 + len(changes) // most]
             observed = rows[:, [VALUES + PREDICATE, DIFF]].tolist()
         each = (counted - self.counted) / max(len(observed), 1)
         for (predicate, diff), n in Counter(map(tuple, observed)).items():

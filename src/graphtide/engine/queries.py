@@ -117,8 +117,9 @@ class QueryRegistry:
 
     def add(self, query: Query, stamps: TransactionTimes) -> None:
         """Register a query; its first delta is the current answer."""
-        if not self._queries:  # no plan is older than the present graph
+        if not self._queries:  # no plan is older than the present graph, and no change was observed
             self._look_later()
+            self.plans.rates.counted = self._store.changed
         query.take(self._attach(query), stamps)
         if depends_on_data(query.asked.select, union=self.union):
             self._planned[query.name] = self.plans.statistics()
@@ -330,6 +331,8 @@ class QueryRegistry:
 
     def observe(self, changes: Ints | None) -> None:
         """Count some changes by predicate, and plan again where it is time to."""
+        if not self._queries:
+            return
         self._unobserved += 0 if changes is None else len(changes)
         planning = bool(self._to_plan) or self._replacing is not None
         if self._unobserved < SEVERAL and not planning:
