@@ -24,7 +24,7 @@ from graphtide.plan.estimate import (
     joined,
 )
 from graphtide.plan.physical import Search, searches
-from graphtide.plan.samples import ValueSample
+from graphtide.plan.samples import MOST_MET, ValueSample
 
 A, B = Var("a"), Var("b")
 
@@ -268,3 +268,12 @@ def test_one_pattern_and_its_tests_are_planned_without_statistics(text, depends)
     assert depends_on_data(query, union=False) is depends
     if not depends:
         assert len(searches(build_plan(query, "search").root)) == 1
+
+
+def test_what_samples_have_in_common_is_remembered_of_few():
+    one = ValueSample(frozenset(range(10)), 0, 10.0)
+    others = [ValueSample(frozenset(range(n, n + 10)), 0, 10.0) for n in range(3 * MOST_MET)]
+    drawn = [one.meets(other).drawn for other in others]
+    assert drawn[:11] == [100.0 / max(10 - n, 0.5) if n < 10 else 200.0 for n in range(11)]
+    assert [one.meets(other).drawn for other in others] == drawn
+    assert len(one._met) <= MOST_MET

@@ -339,7 +339,7 @@ class QueryRegistry:
             return
         self._unobserved = 0
         changed = self._store.changed
-        if changes is not None and changed - self.plans.rates.counted >= SAMPLED:
+        if changes is not None and len(changes) and changed - self.plans.rates.counted >= SAMPLED:
             self.plans.rates.sample(changes, changed)
         if (planning or changed >= self._look_at) and perf_counter() >= self._look_after:
             self._look_again()

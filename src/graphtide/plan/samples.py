@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from graphtide.kernel.batch import Ints
 
+MOST_MET = 64
+"""Columns that a sample remembers what it has in common with."""
+
 NONE_FOUND = 0.5
 """What an empty sample stands for: a value may have been missed, or may come."""
 
@@ -57,6 +60,8 @@ class ValueSample:
         """
         known = self._met.get(id(other))
         if known is None:
+            if len(self._met) >= MOST_MET:
+                self._met.clear()
             both = self.shared(other)
             overlap = Overlap(max(self.size * other.size / both.size, 1.0), both)
             known = self._met[id(other)] = other, overlap  # held, so that its id is not used again
