@@ -24,7 +24,8 @@ them: they are applied to variables that are bound in every row, so what they gi
 def pattern_variables(pattern: alg.TriplePattern) -> Schema:
     """The variables of one triple pattern, in order of position, each once."""
     positions = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
-    return tuple(dict.fromkeys(p for p in positions if isinstance(p, Var)))
+    found = [p for p in positions if isinstance(p, Var)]
+    return tuple(dict.fromkeys(found) if len(found) > 1 else found)
 
 
 def schema(node: alg.Node) -> Schema:

@@ -13,6 +13,7 @@ The texts are SPARQL files below `sparql/`, a folder for each dataset:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -62,6 +63,7 @@ def query_text(dataset: Literal["lubm", "seas", "gesture"], name: str) -> str:
     return _read(dataset, name)
 
 
+@cache
 def _read(*path: str) -> str:
     return files(__package__).joinpath("sparql", *path[:-1], f"{path[-1]}.rq").read_text("utf-8")
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from heapq import nlargest
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -272,19 +275,16 @@ a column with less is taken as even, since estimates with hubs take longer."""
 
 
 def _hubs(rows: Ints, counts: Longs, distinct: Longs) -> dict[int, dict[Hashable, int]]:
-    """The most frequent values of each predicate whose quads are not spread evenly."""
-    if not len(rows):
-        return {}
-    rows = rows[np.lexsort((-rows[:, 2], rows[:, 0]))]
-    rank = np.arange(len(rows)) - np.searchsorted(rows[:, 0], rows[:, 0])
+    """The most frequent values of each predicate whose quads are not spread evenly.
+
+    Rows `[predicate, value, degree]` are in the order of predicates.
+    """
     found: dict[int, dict[Hashable, int]] = {}
-    for predicate, value, degree in rows[rank < MAX_HUBS].tolist():
-        found.setdefault(predicate, {})[value] = degree
-    return {
-        predicate: hubs
-        for predicate, hubs in found.items()
-        if _is_skewed(hubs.values(), counts.item(predicate), distinct.item(predicate))
-    }
+    for predicate, own in groupby(rows.tolist(), itemgetter(0)):
+        hubs = {value: degree for _, value, degree in nlargest(MAX_HUBS, own, itemgetter(2))}
+        if _is_skewed(hubs.values(), counts.item(predicate), distinct.item(predicate)):
+            found[predicate] = hubs
+    return found
 
 
 def _is_skewed(degrees: Collection[int], count: int, distinct: int) -> bool:

@@ -11,6 +11,7 @@ average one of these counts as much as both together.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log2, prod, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -185,7 +186,7 @@ def index_bytes(leaves: Iterable[phys.Search], statistics: Statistics) -> float:
     """
     wanted: dict[IndexColumns, set[Term | Var]] = {}
     for leaf in leaves:
-        for pattern, columns in _lookups(leaf):
+        for pattern, columns in _lookups(leaf.patterns, tuple(c.patterns for c in leaf.checks)):
             wanted.setdefault(columns, set()).add(pattern.predicate)
     found = 0.0
     for columns, predicates in wanted.items():
@@ -197,10 +198,13 @@ def index_bytes(leaves: Iterable[phys.Search], statistics: Statistics) -> float:
     return found
 
 
-def _lookups(leaf: phys.Search) -> Iterator[tuple[TriplePattern, IndexColumns]]:
+@lru_cache(maxsize=256)  # plans that are compared, now and later, have searches in common
+def _lookups(
+    searched: tuple[TriplePattern, ...], checked: tuple[tuple[TriplePattern, ...], ...]
+) -> list[tuple[TriplePattern, IndexColumns]]:
     """The patterns of a search, each with the columns of an index that it may be looked up by."""
-    if len(leaf.patterns) == 1 and not leaf.checks:
-        return
+    if len(searched) == 1 and not checked:
+        return []
     numbers: dict[object, int] = {}
 
     def pattern(triple: TriplePattern) -> Pattern:
@@ -210,14 +214,17 @@ def _lookups(leaf: phys.Search) -> Iterator[tuple[TriplePattern, IndexColumns]]:
         )
         return s, p, o, g
 
-    groups = [leaf.patterns, *(check.patterns for check in leaf.checks)]
+    groups = (searched, *checked)
     outer, *checks = (tuple(map(pattern, group)) for group in groups)
     found = needed_indexes(
         SearchProgram(outer, len(numbers), tuple(ExistsCheck(False, each) for each in checks))
     )
-    for triple in (triple for group in groups for triple in group):
-        for columns in found[pattern(triple)]:
-            yield triple, columns
+    return [
+        (triple, columns)
+        for group in groups
+        for triple in group
+        for columns in found[pattern(triple)]
+    ]
 
 
 def _index_keys(columns: IndexColumns, predicate: Term | Var, statistics: Statistics) -> float:

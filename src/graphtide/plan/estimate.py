@@ -514,7 +514,8 @@ class Estimator:
 
 def patterns_estimate(patterns: Iterable[TriplePattern], statistics: Statistics) -> Estimate:
     """The rows of a basic graph pattern."""
-    return reduce(joined, (pattern_estimate(p, statistics) for p in patterns), Estimate(1.0, {}))
+    every = [pattern_estimate(p, statistics) for p in patterns]
+    return reduce(joined, every) if every else Estimate(1.0, {})
 
 
 def _reads(node: phys.Physical, other: phys.Physical) -> bool:

@@ -22,7 +22,7 @@ Match = tuple[str, ...]
 
 NEW_LENGTH: Final = 500
 
-POSITIONS: Final = ("POSITION_FAILURE", "POSITION_STRAIGHT", "POSITION_DIVERGING")
+POSITIONS: Final = tuple(name(f"POSITION_{each}") for each in ("FAILURE", "STRAIGHT", "DIVERGING"))
 """An injection turns a switch to the next position."""
 
 # ---- selecting matches ---------------------------------------------------------------------------
@@ -89,19 +89,16 @@ def parse_selection(text: str) -> MatchSelection:
 # ---- transforming matches ------------------------------------------------------------------------
 
 
-class TripleChange(NamedTuple):
-    """An insert (+1) or delete (-1) of a triple."""
-
-    diff: int
-    triple: Triple
+TripleChange = tuple[int, Triple]
+"""An insert (+1) or delete (-1) of a triple. A plain tuple: to make it is part of what is timed."""
 
 
 def _insert(s: str, p: str, o: str) -> TripleChange:
-    return TripleChange(+1, (s, p if p == RDF_TYPE else name(p), o))
+    return +1, (s, p if p == RDF_TYPE else name(p), o)
 
 
 def _delete(s: str, p: str, o: str) -> TripleChange:
-    return TripleChange(-1, (s, name(p), o))
+    return -1, (s, name(p), o)
 
 
 @dataclass(slots=True)
@@ -163,7 +160,7 @@ def repair_connected_segments(
     """Remove the second segment with all its triples, and connect its neighbours."""
     segment1, segment2, segment3 = match[1:4]
     for triple in context.triples[segment2]:
-        yield TripleChange(-1, triple)
+        yield -1, triple
     context.removed.add(segment2)
     yield _insert(segment1, "connectsTo", segment3)
 
@@ -190,9 +187,9 @@ def inject_route_sensor(match: Match, _: TransformationContext) -> Iterator[Trip
 def inject_switch_set(match: Match, _: TransformationContext) -> Iterator[TripleChange]:
     """Turn the switch to the next position."""
     switch, current = match
-    at = [name(position) for position in POSITIONS].index(current)
+    at = POSITIONS.index(current)
     yield _delete(switch, "currentPosition", current)
-    yield _insert(switch, "currentPosition", name(POSITIONS[(at + 1) % len(POSITIONS)]))
+    yield _insert(switch, "currentPosition", POSITIONS[(at + 1) % len(POSITIONS)])
 
 
 def inject_semaphore_neighbor(match: Match, _: TransformationContext) -> Iterator[TripleChange]:

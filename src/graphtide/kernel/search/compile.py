@@ -9,10 +9,10 @@ as the indexes that they are looked up by are the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import compress, count
 from math import inf
-from operator import is_not, ne
+from operator import is_not, ne, or_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -57,8 +57,11 @@ MAX_GONE, KEPT_SHARE, LEAST_KEPT = 4, 4, 1000
 """Programs that are gone and whose indexes are kept; until so many quads have changed, as a share
 of all and at least."""
 
-FEW_PREDICATES = 32
-"""Lines of the dispatch table that are filled in Python."""
+FEW_PREDICATES, FEW_PATTERNS = 32, 64
+"""Lines of the dispatch table, and patterns, that are looked at in Python."""
+
+COLUMNS = tuple(tuple(k for k in range(4) if number >> k & 1) for number in range(16))
+"""Sets of columns: bit k of a number is set if it contains column k."""
 
 MOST_PROBES = 8
 """Lookups of a seed that are made ahead."""
@@ -311,22 +314,30 @@ def _indexes(
 
     The bits are by predicate, and for each pattern, whose predicates are given.
     """
+    sets = _by_predicate(predicates, wanted)
+    anywhere, every = sets.get(ANY, 0), reduce(or_, sets.values(), 0)
+    needed = {columns for number, columns in enumerate(COLUMNS) if every >> number & 1}
+    keys = (*(key for key in order if key in needed), *sorted(needed.difference(order)))
+    columns = [_as_bits(key) for key in keys]
+    links = {
+        predicate: sum([((own | anywhere) >> key & 1) << i for i, key in enumerate(columns)])
+        for predicate, own in sets.items()
+    }
+    named, bits = np.fromiter(links, np.int64), np.fromiter(links.values(), np.int64)
+    return keys, links, bits[np.searchsorted(named, predicates)]
+
+
+def _by_predicate(predicates: Ints, wanted: Longs) -> dict[int, int]:
+    """The indexes that patterns of each predicate want, in the order of predicates."""
+    if len(predicates) <= FEW_PATTERNS:
+        found: dict[int, int] = {}
+        for predicate, columns in zip(predicates.tolist(), wanted.tolist(), strict=True):
+            found[predicate] = found.get(predicate, 0) | columns
+        return dict(sorted(found.items()))
     named, at = np.unique(predicates, return_inverse=True)
     sets = np.zeros(len(named), np.int64)
     np.bitwise_or.at(sets, at, wanted)
-    if len(named) and named[0] == ANY:
-        sets |= sets[0]
-    every = int(np.bitwise_or.reduce(sets))
-    needed = {
-        tuple(k for k in range(4) if columns >> k & 1)
-        for columns in range(16)
-        if every >> columns & 1
-    }
-    keys = (*(key for key in order if key in needed), *sorted(needed.difference(order)))
-    bits = np.zeros(len(named), np.int64)
-    for number, key in enumerate(keys):
-        bits |= (sets >> _as_bits(key) & 1) << number
-    return keys, dict(zip(named.tolist(), bits.tolist(), strict=True)), bits[at]
+    return dict(zip(named.tolist(), sets.tolist(), strict=True))
 
 
 def _joined(parts: ProgramLines, pieces: Sequence[Piece]) -> ProgramLines:
