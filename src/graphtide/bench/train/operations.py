@@ -175,10 +175,8 @@ class QueryOperation:
 
 def texts_of(graph: LiveGraph, rows: Ints) -> list[transformations.Match]:
     """Rows of ids as texts of terms."""
-    columns: list[list[Any]] = [
-        graph.terms.decode_column(np.ascontiguousarray(column)).to_pylist() for column in rows.T
-    ]
-    return list(zip(*columns, strict=True))
+    texts: Any = iter(graph.terms.decode_column(rows.reshape(-1)).to_pylist())
+    return list(zip(*[texts] * rows.shape[1], strict=True))
 
 
 def triples_of(graph: LiveGraph, vertices: Ints) -> dict[str, list[transformations.Triple]]:
