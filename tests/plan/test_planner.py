@@ -8,16 +8,22 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel.batches import needs_jit
 from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import TriplePattern
 from graphtide.bench.planner.workload import WorkloadGraph, query_text
+from graphtide.bench.train.driver import load_model
+from graphtide.datasets.queries import find_query
+from graphtide.datasets.train import TrainModel
 from graphtide.engine import queries as registry
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.choose import choose_plan
-from graphtide.plan.cost import counted_keys, plan_cost
+from graphtide.plan.choose import CandidatePlan, _ranked, choose_plan
+from graphtide.plan.cost import PlanCost, counted_keys, plan_cost
 from graphtide.plan.estimate import Estimator, PredicateStats, Statistics
 from graphtide.plan.order import MAX_EXACT
 from graphtide.plan.patterns import Choices
@@ -144,6 +150,32 @@ def test_rete_is_not_the_choice_if_its_memories_would_not_fit():
     assert choose_plan(parsed(FAN_OUT), known).strategy == "search"
 
 
+def test_a_plan_that_is_far_better_for_one_pattern_is_preferred():
+    """By hand: 16 times the other's cost, 8 times what is good enough; the fourth root counts."""
+    p, q = (TriplePattern(Var("a"), iri(name), Var("b")) for name in "pq")
+    plan = build_plan(parsed(FAN_OUT), Choices("search", statistics(p=(9, 9, 9))))
+
+    def ranked(change):
+        fast = CandidatePlan(
+            Choices("search"), plan, PlanCost(change, 0, 0, 9, {p: 30.0, q: 1600.0})
+        )
+        even = CandidatePlan(Choices("rete"), plan, PlanCost(168.0, 0, 0, 9, {p: 55.0, q: 100.0}))
+        return [each.choices.strategy for each in _ranked([fast, even])]
+
+    assert pytest.approx(99.9, abs=0.1) == 168 / 8**0.25
+    assert ranked(99.0) == ["search", "rete"]
+    assert ranked(101.0) == ["rete", "search"]
+
+
+@needs_jit
+def test_semaphore_neighbors_are_joined_in_advance():
+    """A search from a removed entry goes through all tracks of a route: 13 times as slow."""
+    graph = LiveGraph()
+    load_model(graph, TrainModel(4, "inject"))
+    assert graph.watch(find_query("SemaphoreNeighbor").text).strategy == "rete"
+    assert graph.watch(find_query("SwitchSet").text).strategy == "search"
+
+
 @pytest.mark.parametrize(
     ("shape", "name", "expected"),
     [
@@ -166,7 +198,7 @@ def test_choices_on_skewed_graphs(shape, name, expected):
     lines = [line for line in shown.splitlines() if "candidates and rows" in line]
     assert lines[0].split(":")[0] in expected
     assert lines[0].endswith("which is running")
-    reasons = "times the work", "stores too much", "risky", "not much better"
+    reasons = "times the work", "stores too much", "risky", "much slower", "not much better"
     assert all(any(each in line for each in reasons) for line in lines[1:])
 
 

@@ -13,9 +13,10 @@ from graphtide.plan.build import build_plan
 from graphtide.plan.cost import plan_cost
 from graphtide.plan.estimate import Estimator, PredicateStats, Statistics
 from graphtide.plan.patterns import Choices
+from graphtide.plan.physical import HashJoin, Search, nodes
 from graphtide.rdf.dictionary import TermDictionary
 
-P, Q = NamedNode("ex:p"), NamedNode("ex:q")
+P, Q, R = (NamedNode(f"ex:{name}") for name in "pqr")
 SIZES = {P: PredicateStats(1000, 1000, 10), Q: PredicateStats(1000, 10, 1000)}
 
 
@@ -30,6 +31,45 @@ def cost(rates):
 def test_what_changes_often_counts_more():
     often_cheap, often_dear = cost({P: 9000.0, Q: 1.0}), cost({P: 1.0, Q: 9000.0})
     assert often_cheap < cost({}) < often_dear
+
+
+def joined_last(rates, *, observed):
+    """The predicates of the input that the topmost join of a chain has by itself."""
+    sizes = dict.fromkeys((P, Q, R), PredicateStats(1000, 500, 500))
+    known = Statistics(3000, sizes, rates=rates)
+    query = parse_query("SELECT * { ?a <ex:p> ?b . ?b <ex:q> ?c . ?c <ex:r> ?d }")
+    root = build_plan(query, Choices("rete", known, observed=observed)).root
+    top = next(each for each in reversed(nodes(root)) if isinstance(each, HashJoin))
+    return {
+        side.patterns[0].predicate for side in (top.left, top.right) if isinstance(side, Search)
+    }
+
+
+def test_what_changes_most_is_joined_last():
+    """A change of the last input goes through one join, and stores nothing that was joined."""
+    assert joined_last({P: 900.0, R: 5.0}, observed=True) == {P}
+    assert joined_last({P: 5.0, R: 900.0}, observed=True) == {R}
+    assert joined_last({P: 5.0, R: 900.0}, observed=False) == joined_last({}, observed=False)
+
+
+def test_a_join_order_for_observed_changes_is_considered():
+    """`q` fans out on both sides; changes of `p`, of which there are few, should not."""
+    graph = LiveGraph()
+    with graph.transaction() as tx:
+        for i in range(2000):
+            tx.insert(f"<ex:b{i % 40}>", "<ex:q>", f"<ex:c{i // 40}>")
+        for i in range(40):
+            tx.insert(f"<ex:a{i}>", "<ex:p>", f"<ex:b{i}>")
+            tx.insert(f"<ex:c{i % 50}>", "<ex:r>", f"<ex:d{i}>")
+    query = graph.watch("SELECT * { ?a <ex:p> ?b . ?b <ex:q> ?c . ?c <ex:r> ?d }")
+    name = "rete, for observed changes:"
+    assert name not in query.explain(why=True)
+    for _ in range(FIRST_REPLAN // 50):
+        for i in range(40):
+            graph.delete(f"<ex:a{i}>", "<ex:p>", f"<ex:b{i}>")
+            graph.insert(f"<ex:a{i}>", "<ex:p>", f"<ex:b{i}>")
+    query.replan()
+    assert name in query.explain(why=True)
 
 
 def test_a_plan_is_looked_at_again_if_other_predicates_change():

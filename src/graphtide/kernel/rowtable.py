@@ -163,7 +163,12 @@ def add_row(t: Table, slot: Int, hash_: Int, source: Ints, at: Int, column: Int)
 def remove_row(t: Table, row: Int) -> None:
     """Free a row that is in no chain."""
     hash_ = row_hash(t.width, t.rows, row, 0)
-    slot = find_slot(t, hash_, t.rows, row, 0)
+    remove_row_at(t, find_slot(t, hash_, t.rows, row, 0), row)
+
+
+@inlined
+def remove_row_at(t: Table, slot: Int, row: Int) -> None:
+    """Free a row that is in no chain, and whose slot is known."""
     close_gap(t.slots, 0, t.slots.shape[0], slot)
     t.rows[row, t.width] = 0
     t.rows[row, t.width + 1] = t.meta[FREE]
@@ -265,7 +270,7 @@ def add_to_row(t: Table, diff: Int, source: Ints, at: Int, column: Int) -> Int:
     if count == 0:
         for index in range(t.indexes.shape[0]):
             unlink(t, index, row)
-        remove_row(t, row)
+        remove_row_at(t, slot, row)
     return count
 
 

@@ -14,6 +14,7 @@ ground: binary joins would store products of the first parts.
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -55,6 +56,13 @@ slow and large. A search chooses its way for each row, and stores nothing on it.
 GOOD_ENOUGH = 2.0
 """How many times the least cost of a network a search may have to be taken without a comparison:
 that would take longer than to evaluate the query on a small graph."""
+
+
+OTHER_CHANGES = ": much slower for changes of some patterns"
+
+REGRET = 0.25
+"""How much it counts that another plan is more than `GOOD_ENOUGH` times better for one pattern: as
+a power of the factor, since many mixes of changes are possible, and estimates may be off."""
 
 
 def choose_plan(
@@ -159,7 +167,7 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     searched = next(candidates)
     if _is_enough(searched):
         return first
-    return min((searched, *candidates), key=_rank).plan
+    return _ranked([searched, *candidates])[0].plan
 
 
 def _is_enough(searched: CandidatePlan) -> bool:
@@ -192,6 +200,8 @@ def _alternatives(
     """By what a prepared query may be planned beside a search."""
     if most_inputs(searched.root) > 1:  # a network would not have the same inputs
         yield replace(choices, strategy="rete")
+        if choices.statistics.rates:
+            yield replace(choices, strategy="rete", observed=True)
     tested = [size for node in walk(query.root) for size in _tested(node)]
     # A network that joins one pattern with the rows in question stores no less than a semijoin.
     if max(tested, default=0) > 1:
@@ -216,9 +226,28 @@ def _candidate(query: SelectQuery, choices: Choices) -> CandidatePlan:
     return CandidatePlan(choices, plan, cost)
 
 
-def _rank(candidate: CandidatePlan) -> float:
-    risky = candidate.choices.reduced and any(map(_has_joins, phys.nodes(candidate.plan.root)))
-    return candidate.cost.score * (RISK if risky else 1)
+def _ranked(candidates: Sequence[CandidatePlan]) -> list[CandidatePlan]:
+    """Plans, the best one first.
+
+    Which pattern will change is not known: where another plan is far better for one of them, this
+    may be the one that changes.
+    """
+    least: dict[TriplePattern, float] = {}
+    for each in candidates:
+        for pattern, cost in each.cost.patterns.items():
+            least[pattern] = min(least.get(pattern, cost), cost)
+
+    def rank(candidate: CandidatePlan) -> float:
+        regret = max(candidate.cost.regret(least) / GOOD_ENOUGH, 1.0)
+        risk = RISK if _is_risky(candidate.choices, candidate.plan) else 1
+        return candidate.cost.score * math.pow(regret, REGRET) * risk
+
+    return sorted(candidates, key=rank)
+
+
+def _is_risky(choices: Choices, plan: phys.QueryPlan) -> bool:
+    """Whether a plan was reduced to tests of rows by joins."""
+    return choices.reduced and any(map(_has_joins, phys.nodes(plan.root)))
 
 
 def _has_joins(node: phys.Physical) -> bool:
@@ -276,13 +305,14 @@ def reason(
     others = _alternatives(query, choices, first)
     searched, *rest = _candidates(query, choices, first, others)
     enough = _is_enough(searched)
-    every = [searched, *sorted(rest, key=_rank)] if enough else sorted((searched, *rest), key=_rank)
+    every = [searched, *_ranked(rest)] if enough else _ranked([searched, *rest])
     best = every[0].cost
     lines = ["expected for an average change, with the rows that are stored; the best is first:"]
     for tried, other, cost in every:
         work = f"{cost.change:,.0f} candidates and rows, {cost.stored:,.0f} stored"
         work += f", {cost.stored_bytes / 1e6:,.2f} MB with indexes"
         name = f"{tried.strategy}{', reduced' * tried.reduced}{', pushed down' * tried.pushed}"
+        name += ", for observed changes" * tried.observed
         text = f"{name}: {work}"
         if plan in (other, _with_ranges(other)):
             text += ", which is running"
@@ -293,7 +323,8 @@ def reason(
         elif cost.score > best.score:
             text += ": stores too much for what it saves"
         else:
-            text += ": not much better" if enough else ": risky"
+            risky = _is_risky(tried, other)
+            text += ": not much better" if enough else ": risky" if risky else OTHER_CHANGES
         lines.append(text)
     return "\n".join(lines)
 

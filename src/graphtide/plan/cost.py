@@ -5,12 +5,13 @@ through the nodes above. The unit is one candidate that a search looks at. Which
 is not known: it may be any of them, or those of one pattern only. So the cost of a change is the
 geometric mean of an average one and of one of the dearest pattern, by which a plan that is a factor
 better in one and as much worse in the other is as good. Once enough changes were observed, an
-average one of these counts as much as both together.
+average one of these counts as much as both together. What a plan costs for each pattern is compared
+with other plans (`plan.choose`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import log2, prod, sqrt
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,7 +32,7 @@ from graphtide.plan.estimate import (
 from graphtide.plan.walks import walks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.kernel.search.program import Pattern
@@ -64,17 +65,25 @@ LINK_BYTES, KEY_BYTES = 8, 12
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """What an average change costs, the rows that the plan stores, and their bytes with indexes."""
+    """What an average change costs, the rows that the plan stores, and their bytes with indexes.
+
+    Also what a change of each pattern costs.
+    """
 
     change: float
     stored: float
     stored_bytes: float
     quads: int
+    patterns: Mapping[TriplePattern, float] = field(default_factory=dict, repr=False)
 
     @property
     def score(self) -> float:
         """What plans are compared by: time, weighted by memory."""
         return self.change * (1 + MEMORY * self.stored_bytes / (QUAD_BYTES * max(self.quads, 1)))
+
+    def regret(self, least: Mapping[TriplePattern, float]) -> float:
+        """How many times the least known cost a change of a pattern may have."""
+        return max((cost / least[each] for each, cost in self.patterns.items()), default=1.0)
 
 
 def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
@@ -85,6 +94,7 @@ def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
     quads: list[float] = []
     rates: list[float] = []
     costs: list[float] = []
+    patterns: dict[TriplePattern, float] = {}
     for leaf in above:
         if isinstance(leaf, phys.Search):
             rows_out = expect(leaf).rows
@@ -92,9 +102,9 @@ def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
                 found = rows_out / max(walk.quads, 1.0)
                 quads.append(walk.quads)
                 rates.append(statistics.observed(walk.pattern, walk.quads))
-                costs.append(
-                    walk.touched + found * above[leaf] + min(1.0, found) * NODE * depths[leaf]
-                )
+                cost = walk.touched + found * above[leaf] + min(1.0, found) * NODE * depths[leaf]
+                costs.append(cost)
+                patterns[walk.pattern] = patterns.get(walk.pattern, ANYWAY) + cost
     change = ANYWAY
     if costs:
         change = sqrt((ANYWAY + _weighted(costs, quads)) * (ANYWAY + max(costs)))
@@ -103,7 +113,7 @@ def plan_cost(root: phys.Physical, expect: Estimator) -> PlanCost:
     rows = list(_stored(every, expect))
     held = sum(n * each for n, each in rows)
     held += index_bytes((n for n in every if isinstance(n, phys.Search)), statistics)
-    return PlanCost(change, sum(n for n, _ in rows), held, statistics.quads)
+    return PlanCost(change, sum(n for n, _ in rows), held, statistics.quads, patterns)
 
 
 def least_score(root: phys.Physical, inputs: int, expect: Estimator) -> float:

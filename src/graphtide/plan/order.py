@@ -1,9 +1,10 @@
 """Join order: the tree of joins that is expected to store and pass on the fewest rows.
 
-The cost of a join is the number of rows of its inputs, which it stores, and of its output. Up to
-`MAX_EXACT` inputs, all trees without products are compared, including bushy ones (dynamic
-programming over connected sets). Beyond, the pair with the smallest result is joined repeatedly.
-Inputs that share no variables are multiplied last, smallest first.
+The cost of a join is the number of rows of its inputs, which it stores, and of its output; or how
+many of these rows change, if that is known. Up to `MAX_EXACT` inputs, all trees without products
+are compared, including bushy ones (dynamic programming over connected sets). Beyond, the pair with
+the smallest result is joined repeatedly. Inputs that share no variables are multiplied last,
+smallest first.
 
 Where only the distinct values of some columns matter, as for EXISTS, columns that no later join
 reads are dropped, and equal rows counted once, if that makes the whole tree cheaper.
@@ -41,13 +42,19 @@ MAX_PAIRS = 32
 class Tree:
     """A plan, or two trees to be joined; its expected rows, and the expected cost of its joins.
 
-    With `kept`, the distinct values of these columns.
+    With `kept`, the distinct values of these columns. With `turnover`, how often a row changes.
     """
 
     parts: Physical | tuple[Tree, Tree]
     expected: Estimate
     cost: float
     kept: Schema | None = None
+    turnover: float | None = None
+
+    @property
+    def work(self) -> float:
+        """The rows that are stored or passed on; with a turnover, those that change."""
+        return self.expected.rows * (1.0 if self.turnover is None else self.turnover)
 
     def meets(self, other: Tree) -> bool:
         """Whether the two share a variable."""
@@ -69,13 +76,19 @@ def join_distinct(plans: Sequence[Physical], read: frozenset[Var], expect: Estim
     return finish(_plan(min(trees, key=lambda tree: tree.cost), expect))
 
 
-def join_best(plans: Sequence[Physical], expect: Estimator) -> Physical:
-    """One plan that joins all of these."""
+def join_best(
+    plans: Sequence[Physical], expect: Estimator, turnover: Sequence[float] | None = None
+) -> Physical:
+    """One plan that joins all of these; best for changes, if known is how often rows change."""
     if not plans:
         return make.ONE_EMPTY_ROW
     if len(plans) == 1:
         return plans[0]
-    return finish(_plan(_tree(_leaves(plans, expect)), expect))
+    leaves = _leaves(plans, expect)
+    if turnover is not None:
+        pairs = zip(leaves, turnover, strict=True)
+        leaves = [replace(leaf, turnover=often) for leaf, often in pairs]
+    return finish(_plan(_tree(leaves), expect))
 
 
 def _leaves(plans: Sequence[Physical], expect: Estimator) -> list[Tree]:
@@ -109,8 +122,12 @@ def _plan(tree: Tree, expect: Estimator) -> Steps[Physical]:
 
 def _joined(left: Tree, right: Tree) -> Tree:
     expected = joined(left.expected, right.expected)
-    own = left.expected.rows + right.expected.rows + expected.rows
-    return Tree((left, right), expected, left.cost + right.cost + own)
+    own, turnover = expected.rows, None
+    if left.turnover is not None and right.turnover is not None:
+        turnover = left.turnover + right.turnover  # a row changes with each of its parts
+        own *= turnover
+    cost = left.cost + right.cost + left.work + right.work + own
+    return Tree((left, right), expected, cost, turnover=turnover)
 
 
 def _components(leaves: Sequence[Tree]) -> Iterator[list[Tree]]:

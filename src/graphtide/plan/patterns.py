@@ -52,7 +52,8 @@ class Choices:
     With `union`, the default graph is the union of all graphs. `groups` says which patterns are one
     input node of a Rete network, by default `edges`. With `reduced`, (NOT) EXISTS over triple
     patterns is a join of the patterns with the rows in question (`matched`). With `pushed`, it
-    filters the rows of one input node that has all of its variables, before these are joined.
+    filters the rows of one input node that has all of its variables, before these are joined. With
+    `observed`, the join order of a Rete network is that for the changes that were observed.
     """
 
     strategy: Strategy = DEFAULT_STRATEGY
@@ -62,6 +63,7 @@ class Choices:
     groups: Groups | None = None
     reduced: bool = False
     pushed: bool = False
+    observed: bool = False
     expect: Estimator = field(
         default_factory=lambda: Estimator(NOTHING_KNOWN), compare=False, repr=False
     )
@@ -93,7 +95,19 @@ def _plan_rete(patterns: list[alg.TriplePattern], choices: Choices) -> Physical:
         tree: JoinTree = choices.pinned  # type: ignore[assignment]  # "written" went another way
         return join_as_pinned(patterns, tree)
     groups = (choices.groups or edges)(patterns)
-    return join_best([make.search(group) for group in groups], choices.expect)
+    turnover = [_turnover(group, choices.statistics) for group in groups if choices.observed]
+    return join_best([make.search(group) for group in groups], choices.expect, turnover or None)
+
+
+UNSEEN = 0.1
+"""The share of changes that may be of any quad, whatever was observed."""
+
+
+def _turnover(patterns: Sequence[alg.TriplePattern], statistics: Statistics) -> float:
+    """How often rows of an input node change, while changes are observed."""
+    quads = [(p, max(pattern_estimate(p, statistics).rows, 1.0)) for p in patterns]
+    every = sum(statistics.rates.values()) / max(statistics.quads, 1)
+    return UNSEEN * every + sum(statistics.observed(p, many) / many for p, many in quads)
 
 
 def edges(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]]:

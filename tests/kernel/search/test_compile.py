@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import often
 from kernel.quads import programs
 
+from graphtide.kernel.search import compile as compile_
 from graphtide.kernel.search.compile import NO_PROGRAMS, compile_programs
 from graphtide.kernel.search.program import SearchProgram
 
@@ -31,6 +33,17 @@ def test_what_was_compiled_before_makes_no_difference(pool, data):
             assert one.dtype == other.dtype and one.flags.c_contiguous, name
             assert np.array_equal(one, other), name
         before = found
+
+
+@often
+@given(st.lists(programs(), min_size=1, max_size=6))
+def test_many_patterns_have_the_indexes_of_few(installed):
+    few = compile_programs(installed, NO_PROGRAMS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compile_, "FEW_PATTERNS", 0)
+        many = compile_programs(installed, NO_PROGRAMS)
+    assert (few.keys, few.links, list(few.links)) == (many.keys, many.links, list(many.links))
+    assert few.parts.held.tolist() == many.parts.held.tolist()
 
 
 def test_a_program_that_is_added_copies_the_lines_of_others():
