@@ -30,6 +30,7 @@ from graphtide.kernel.rowtable import (
     LIVE,
     RowTable,
     Table,
+    add_to_keyed_row,
     add_to_row,
     find_head,
     find_row,
@@ -123,7 +124,8 @@ def probe(
     """
     for k in range(len(keys)):
         key[0, keys[k, 1 - mine]] = batch[at, VALUES + keys[k, mine]]
-    head = find_head(other, 0, key_hash(other, 0, key, 0), key, 0)
+    hash_ = key_hash(other, 0, key, 0)  # and that of the key on the own side
+    head = find_head(other, 0, hash_, key, 0)
     cursor = other.heads[head, HEAD]
     if cursor != 0 and n + other.heads[head, LENGTH] > len(out):
         return -1
@@ -141,7 +143,7 @@ def probe(
         out[n, DIFF] = copies
         write_pair(out, n, batch, at, other.rows, row, outputs, mine)
         n += 1
-    add_to_row(own, batch[at, DIFF], batch, at, VALUES)
+    add_to_keyed_row(own, hash_, batch[at, DIFF], batch, at, VALUES)
     return n
 
 

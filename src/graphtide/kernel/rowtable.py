@@ -239,7 +239,13 @@ def link_hashed(t: Table, index: Int, row: Int, hash_: Int) -> None:
 @inlined
 def unlink(t: Table, index: Int, row: Int) -> None:
     """Remove a row from its chain."""
-    head = find_head(t, index, key_hash(t, index, t.rows, row), t.rows, row)
+    unlink_hashed(t, index, row, key_hash(t, index, t.rows, row))
+
+
+@inlined
+def unlink_hashed(t: Table, index: Int, row: Int, hash_: Int) -> None:
+    """Remove a row, whose key has this hash, from its chain."""
+    head = find_head(t, index, hash_, t.rows, row)
     after = t.width + 1 + 2 * index
     following, before = t.rows[row, after], t.rows[row, after + 1]
     if following != 0:
@@ -272,6 +278,21 @@ def add_to_row(t: Table, diff: Int, source: Ints, at: Int, column: Int) -> Int:
             unlink(t, index, row)
         remove_row_at(t, slot, row)
     return count
+
+
+@inlined
+def add_to_keyed_row(t: Table, key: Int, diff: Int, source: Ints, at: Int, column: Int) -> None:
+    """The same in a table with one index, in which the hash of the row's key is known."""
+    hash_ = row_hash(t.width, source, at, column)
+    slot = find_slot(t, hash_, source, at, column)
+    row = t.slots[slot, HEAD] - 1
+    if row < 0:
+        row = add_row(t, slot, hash_, source, at, column)
+        link_hashed(t, 0, row, key)
+    t.rows[row, t.width] += diff
+    if t.rows[row, t.width] == 0:
+        unlink_hashed(t, 0, row, key)
+        remove_row_at(t, slot, row)
 
 
 @compiled
