@@ -82,6 +82,18 @@ def test_overlap_asks_for_a_column_bound_on_both_sides():
     assert net(join.step(left, right)) == {2: {(5, 6): 1}}
 
 
+def test_small_outputs_after_a_large_one_hold_little():
+    join = JoinKernel(1, 1, keys=[], outputs=[(0, -1), (-1, 0)])
+    join.step(empty_batch(1), make_batch([(0, 1, n) for n in range(1000)], 1))
+    for value in (1, 2):  # the second has room from the start
+        assert len(join.step(make_batch([(1, 1, value)], 1), empty_batch(1))) == 1000
+    join.step(empty_batch(1), make_batch([(2, -1, n) for n in range(3, 1000)], 1))
+    small = join.step(make_batch([(3, 1, 3)], 1), empty_batch(1))
+    assert len(small) == 3
+    held = small if small.base is None else small.base
+    assert held.nbytes <= 10 * small.nbytes
+
+
 def test_a_hub_fills_the_output_many_times_over():
     join = JoinKernel(2, 1, keys=[(1, 0)], outputs=[(0, -1), (1, 0)])
     hub = make_batch([(0, 1, i, 9) for i in range(5000)], 2)

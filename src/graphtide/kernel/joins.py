@@ -46,6 +46,10 @@ PAIRS = 1 << 24
 """Pairs of rows that a join looks at before it checks the time: some tens of milliseconds."""
 
 
+MOST_EXPECTED = 1 << 14
+"""Rows of output for which room is made because the last one had as many."""
+
+
 class TwoMemories:
     """A left and a right memory, and their sizes."""
 
@@ -220,13 +224,15 @@ class JoinKernel(TwoMemories):
         self._keys, self._outputs = _pairs(keys), _pairs(outputs)
         self._loose, self._overlap = _pairs(loose), _pairs(overlap)
         self._width = len(outputs)
+        self._written = 0  # rows of the last output: the next one may be as large
         self._key = np.zeros((1, max(left_width, right_width, 1)), np.int32)
 
     def step(self, left: Ints, right: Ints) -> Ints:
         """The change of the join for changes of its inputs."""
         self._left.reserve(len(left))
         self._right.reserve(len(right))
-        out: Ints = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
+        least = len(left) + len(right) + 8
+        out: Ints = np.empty((max(least, self._written), VALUES + self._width), np.int32)
         state = np.zeros(4, np.int64)
         tables = self._left.arrays, self._right.arrays
         while state[0] < len(left) or state[1] < len(right):
@@ -239,7 +245,10 @@ class JoinKernel(TwoMemories):
                 raise too_many_copies()
             elif state[0] < len(left) or state[1] < len(right):
                 allowance().check_time()
-        return out[: state[2]]
+        many = int(state[2])
+        self._written = min(many, MOST_EXPECTED)
+        # Who keeps the rows should not keep much room beside them.
+        return out[:many].copy() if least < len(out) > 2 * many else out[:many]
 
 
 def _pairs(pairs: Sequence[tuple[int, int]]) -> Ints:
