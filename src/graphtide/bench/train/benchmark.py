@@ -201,12 +201,17 @@ def measure(task: TrainTask) -> TrainResult:
 
 
 def _warm_up(task: TrainTask) -> list[TrainTask]:
-    """A small model; if the plan depends on the size, with every plan that may be measured."""
+    """A small model; if the plan depends on the size, with every plan that may be measured.
+
+    In a small model there may be nothing to change: lengths are, so that the code for it is loaded.
+    """
     if task.engine == "spark":
         return []
     small = replace(task, size=1, rounds=min(task.rounds, WARM_UP_ROUNDS))
-    chosen = task.engine == "graphtide" and task.strategy == "auto"
-    return [small, replace(small, strategy="rete")] if chosen else [small]
+    if task.engine != "graphtide":
+        return [small]
+    chosen = [replace(small, strategy="rete")] if task.strategy == "auto" else []
+    return [small, *chosen, TrainTask("inject", 1, ("PosLength",), rounds=1)]
 
 
 def _prepare(tasks: Sequence[TrainTask]) -> list[TrainTask]:
