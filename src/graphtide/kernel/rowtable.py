@@ -282,7 +282,7 @@ def add_to_row(t: Table, diff: Int, source: Ints, at: Int, column: Int) -> Int:
 
 @inlined
 def add_to_keyed_row(t: Table, key: Int, diff: Int, source: Ints, at: Int, column: Int) -> None:
-    """The same in a table with one index, in which the hash of the row's key is known."""
+    """Like `add_to_row`, in a table with one index, if the hash of the row's key is known."""
     hash_ = row_hash(t.width, source, at, column)
     slot = find_slot(t, hash_, source, at, column)
     row = t.slots[slot, HEAD] - 1
