@@ -40,6 +40,9 @@ MIN_SLOTS = 16
 SMALL_REGION = 1 << 16
 """Slots below which a region doubles when it grows: what is copied matters more than its size."""
 
+FULL, OUT_OF = 7, 10
+"""So many in so many slots are used at most: more would make probe sequences long."""
+
 UNLIMITED = 2**31 - 1
 """The keys for which a table without indexes has room."""
 
@@ -157,6 +160,19 @@ def add_row(t: Table, slot: Int, hash_: Int, source: Ints, at: Int, column: Int)
     t.slots[slot, HASH] = hash_
     t.meta[LIVE] += 1
     return row
+
+
+@inlined
+def has_room(t: Table, links: Int) -> bool:
+    """Whether there is room for one more row, and for its keys in a set of indexes."""
+    live = t.meta[LIVE]
+    if live >= t.rows.shape[0] or live >= t.slots.shape[0] * FULL // OUT_OF:
+        return False
+    for index in range(t.indexes.shape[0]):
+        if links >> index & 1:
+            if t.indexes[index, USED] >= np.int64(t.indexes[index, SIZE]) * FULL // OUT_OF:
+                return False
+    return True
 
 
 @inlined
@@ -486,12 +502,12 @@ def empty_indexes(keys: Sequence[Sequence[int]], offset: int) -> Ints:
 
 
 def entries_in(slots: int) -> int:
-    """How many entries so many slots hold: more would make probe sequences long.
+    """How many entries so many slots hold.
 
     >>> entries_in(16)
     11
     """
-    return slots * 7 // 10
+    return slots * FULL // OUT_OF
 
 
 def slots_for(need: int, at_least: int) -> int:
@@ -504,4 +520,4 @@ def slots_for(need: int, at_least: int) -> int:
     if need <= entries_in(size):
         return size
     grown = size * 2 if size < SMALL_REGION else size * 3 // 2
-    return max(grown, need * 10 // 7 + 2)
+    return max(grown, need * OUT_OF // FULL + 2)

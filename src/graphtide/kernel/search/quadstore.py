@@ -13,47 +13,26 @@ from weakref import ref
 
 import numpy as np
 
-from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, Ints, longer
-from graphtide.kernel.rowtable import (
-    HEAD,
-    HIGH,
-    LIVE,
-    RowTable,
-    Table,
-    add_row,
-    find_slot,
-    remove_row,
-    row_hash,
-    unlink,
-)
+from graphtide.kernel.rowtable import HIGH, LIVE, USED, RowTable, Table
 from graphtide.kernel.search import arrays as col
-from graphtide.kernel.search.ahead import LINKS, NOTHING, PARTNERS, find_dispatch, prefetch_block
 from graphtide.kernel.search.alone import only_programs
-from graphtide.kernel.search.arrays import SearchArrays
+from graphtide.kernel.search.apply import TABLE_FULL, apply_changes
 from graphtide.kernel.search.bulk import difference, link_table, load_table
 from graphtide.kernel.search.compile import NO_PROGRAMS, Compiled, GonePrograms, compile_programs
-from graphtide.kernel.search.evaluate import (
-    chain_rows,
-    count_quads,
-    evaluate_rows,
-    find_rows,
-    link_all,
-)
-from graphtide.kernel.search.react import react
+from graphtide.kernel.search.evaluate import chain_rows, count_quads, evaluate_rows, find_rows
 from graphtide.limits import Allowance, Limits, allowance
-from graphtide.views import UNKNOWN, ints1, ints2, longs1, longs2, make_block, not_copied
+from graphtide.views import UNKNOWN, make_block, not_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from graphtide.kernel.batch import Int
+    from graphtide.kernel.search.arrays import SearchArrays
     from graphtide.kernel.search.program import SearchProgram
     from graphtide.views import Block
 
-
 CHUNK = 8192
-"""Changes per call of the kernel; room for them is reserved before."""
+"""Changes per call of the kernel: an interrupt waits for no more."""
 
 EVALUATED_AT_ONCE = 1 << 14
 """Quads from which a program is evaluated before the time is checked."""
@@ -66,112 +45,14 @@ MAX_RETAINED = 1 << 16
 """Rows of output space that are retained from one call to the next."""
 
 SPARE = 64
-"""Changes for which room is made at least, so that few single ones have to look for it."""
+"""Quads for which room is made at least, and changes between two looks."""
+
+LOOKS = 16
+"""How often is looked for indexes that are of no use any more, while as many quads change as there
+are."""
 
 FEW_ROWS, FEW_PROGRAMS = 256, 4
 """Rows of output, and programs in it, that are looked at in Python: sorting takes longer."""
-
-FEW_CHANGES = 8
-"""Fewer changes are not prefetched: it takes as long as they do."""
-
-
-@inlined
-def insert_quad(t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int) -> Int:
-    """Store a new quad and add it to its chains."""
-    row = add_row(t, slot, hash_, changes, at, 2)
-    t.rows[row, 4] = 1
-    link_all(t, links, row)
-    return row
-
-
-@inlined
-def delete_quad(t: Table, links: Int, row: Int) -> None:
-    """Remove a quad from its chains and from the table."""
-    for index in range(t.indexes.shape[0]):
-        if links >> index & 1:
-            unlink(t, index, row)
-    remove_row(t, row)
-
-
-@compiled
-def apply_changes(
-    block: Block,
-    store_all: bool,
-    reacts: bool,
-    call: Int,
-    changes: Ints,
-    begin: Int,
-    end: Int,
-    effects: Ints,
-    out: Ints,
-    n: Int,
-) -> Int:
-    """Apply changes `[tx, diff, s, p, o, g]` one by one; if `reacts`, append the rows they change.
-
-    Returns the number of rows written, or -1 if the output is full; `counts` then has the change to
-    resume with, and the number of rows written. `effects` says which changes had an effect, so that
-    they can be undone; `counts` how many have been applied of which `call`.
-    """
-    t = Table(
-        ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), 4
-    )
-    p = SearchArrays(
-        ints2(block, 5), ints2(block, 6), ints2(block, 7), ints2(block, 8), ints2(block, 9),
-        longs1(block, 10), ints2(block, 11), ints1(block, 12), ints1(block, 13), ints1(block, 14),
-        ints2(block, 15), longs2(block, 16), longs2(block, 17), longs2(block, 18),
-        longs2(block, 19),
-    )  # fmt: skip
-    counts = longs1(block, 20)
-    dispatch = p.dispatch
-    if counts[col.CALL] != call:
-        counts[col.CALL] = call
-        counts[col.APPLIED] = counts[col.RESUME] = 0
-        for k in range(col.COUNTS - col.BEFORE):
-            counts[col.BEFORE + k] = counts[k]
-    fetched = begin if end - begin >= FEW_CHANGES else end
-    for i in range(begin, end):
-        # Prefetching uses the scratch space in which an interrupted search is kept.
-        if i >= fetched and counts[col.RESUME] == 0:
-            fetched = min(i + col.BLOCK, end)
-            depth = LINKS
-            if t.meta[LIVE] <= col.LARGE:
-                depth = NOTHING
-            elif reacts:
-                depth = PARTNERS
-            prefetch_block(t, p, changes, 2, i, fetched, depth)
-        hash_ = row_hash(4, changes, i, 2)
-        slot = find_slot(t, hash_, changes, i, 2)
-        row = t.slots[slot, HEAD] - 1
-        insert = changes[i, 1] > 0
-        line = find_dispatch(dispatch, changes[i, 3])
-        if counts[col.RESUME] == 0:
-            if (row >= 0) == insert:
-                counts[col.REDUNDANT] += 1
-                effects[i] = 0
-                counts[col.APPLIED] = i + 1
-                continue
-            if insert:
-                if not store_all and dispatch[line, col.SEEDS] == 0:
-                    counts[col.DROPPED] += 1
-                    effects[i] = 0
-                    counts[col.APPLIED] = i + 1
-                    continue
-                row = insert_quad(t, dispatch[line, col.LINKS], slot, hash_, changes, i)
-                effects[i] = 1
-                counts[col.APPLIED] = i + 1
-        if reacts:
-            n = react(t, p, line, row, changes[i, 0], 1 if insert else -1, out, n, counts)
-            if n < 0:
-                counts[col.STOPPED] = i
-                return -1
-        if insert:
-            counts[col.INSERTED] += 1
-        else:
-            counts[col.DELETED] += 1
-            delete_quad(t, dispatch[line, col.LINKS], row)
-            effects[i] = 1
-            counts[col.APPLIED] = i + 1
-    return n
 
 
 class QuadStore:
@@ -200,7 +81,7 @@ class QuadStore:
         self._table = RowTable(4)
         self._compiled = NO_PROGRAMS
         self._stale = False  # whether programs came or went that are not compiled yet
-        self._room = UNKNOWN
+        self._left = UNKNOWN  # changes that may come before `_look` is called
         self._block: Block = None
         self._viewed: tuple[Table | None, SearchArrays | None] = None, None  # what the block has
         self._counts = np.zeros(col.COUNTS, np.int64)
@@ -264,7 +145,7 @@ class QuadStore:
         number = self._next
         self._next += 1
         self._programs[number] = program
-        self._stale, self._room = True, UNKNOWN
+        self._stale, self._left = True, UNKNOWN
         return number
 
     def follow(self, number: int) -> None:
@@ -278,7 +159,7 @@ class QuadStore:
         program = self._programs.pop(number)
         if for_now:
             self._gone.add(program, self.changed)
-        self._stale, self._room = True, UNKNOWN
+        self._stale, self._left = True, UNKNOWN
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
         """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause.
@@ -296,7 +177,7 @@ class QuadStore:
                 return self._apply_bulk(changes)
             if self._store_all and changes[:, DIFF].min() > 0:
                 self._settle()
-                self._room = UNKNOWN  # its arrays may be others now
+                self._left = UNKNOWN  # its arrays may be others now
                 self._table.reserve_inserts(many)
             n = 0
             for first in range(0, many, CHUNK):
@@ -333,7 +214,7 @@ class QuadStore:
         left, programs = Allowance(self.limits, "flush"), range(len(self._order))
         before = self._split(self._evaluate(programs, tx, left)) if len(self) else {}
         self._table.reserve_rows(many)
-        self._room = UNKNOWN  # its arrays may be others now
+        self._left = UNKNOWN  # its arrays may be others now
         if not self._table.arrays.meta[HIGH] and self._store_all and changes[:, DIFF].min() > 0:
             load_table(
                 self._table, self._plan.dispatch, NO_PROGRAMS.plan.dispatch,
@@ -353,9 +234,9 @@ class QuadStore:
         self, changes: Ints, first: int, end: int, n: int, *, reacts: bool = True
     ) -> int:
         many = end - first
-        if self._room < many:
-            self._make_room(many)
-        self._room -= many
+        if self._left < many:
+            self._look(many)
+        self._left -= many
         kernel: Any = apply_changes
         written: int = kernel(
             self._block, self._store_all, reacts, self._call,
@@ -364,26 +245,42 @@ class QuadStore:
         left: Allowance | None = None  # most changes need no room, and no look at the clock
         while written < 0:
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
-            left = left or Allowance(self.limits, "flush")
-            left.allow(2 * self._out.nbytes)
-            self._out = longer(self._out)
+            if written == TABLE_FULL:
+                self._make_room(changes[stopped:end])
+            else:
+                left = left or Allowance(self.limits, "flush")
+                left.allow(2 * self._out.nbytes)
+                self._out = longer(self._out)
             written = kernel(
                 self._block, self._store_all, reacts, self._call,
                 changes, stopped, end, self._effects, self._out, n,
             )  # fmt: skip
         return written
 
-    def _make_room(self, many: int) -> None:
-        """Make room for so many changes, and lay out the arrays if they are others now."""
+    def _look(self, many: int) -> None:
+        """Before so many changes: drop indexes that are of no use, and lay out new arrays."""
         self._stale |= self.changed > self._gone.until
-        plan = self._plan
-        self._room = UNKNOWN  # also after an interrupt
-        room = self._table.reserve(max(many, SPARE))
-        table, viewed = self._table.arrays, self._viewed
-        if table is not viewed[0] or plan is not viewed[1]:
+        self._settle()
+        self._lay_out()
+        self._left = max(many, SPARE, len(self) // LOOKS)
+
+    def _make_room(self, changes: Ints) -> None:
+        """Make room for a quad at least, and at most for those that changes insert."""
+        left = self._left
+        self._left = UNKNOWN  # also after an interrupt
+        extra = max(SPARE, int(np.count_nonzero(changes[:, DIFF] > 0)))
+        self._table.reserve_rows(extra)
+        used = self._table.arrays.indexes[:, USED].tolist()
+        self._table.reserve_heads([min(extra, max(SPARE, keys)) for keys in used])
+        self._lay_out()
+        self._left = left
+
+    def _lay_out(self) -> None:
+        """Lay out the arrays of the table and the programs, if they are others now."""
+        table, plan = self._table.arrays, self._compiled.plan
+        if table is not self._viewed[0] or plan is not self._viewed[1]:
             block = make_block((*table[:-1], *plan, self._counts))
             self._block, self._viewed = block, (table, plan)
-        self._room = room
 
     def effective(self, changes: Ints) -> Ints | None:
         """Those of some changes that had an effect; None unless they were applied last."""
@@ -415,7 +312,7 @@ class QuadStore:
         other.apply(changes)
         other.apply(undone)
         other._store_all = self._store_all
-        other._room = UNKNOWN
+        other._left = UNKNOWN
         interrupted = self._counts[col.APPLIED] > 0 and len(undone) > 0
         first = col.BEFORE if interrupted else 0
         other._counts[:] = 0
@@ -528,7 +425,7 @@ class QuadStore:
         before = self._compiled
         gone = self._gone.recent(self.changed, len(self))
         self._compiled = compile_programs(list(self._programs.values()), before, gone)
-        self._room, self._single = UNKNOWN, (None, {})
+        self._left, self._single = UNKNOWN, (None, {})
         widest = int(self._compiled.plan.programs[:, col.OUTPUTS].max(initial=0))
         if self._out.shape[1] != 3 + widest:
             self._out = np.empty((256, 3 + widest), np.int32)

@@ -1,0 +1,136 @@
+"""The loop that applies changes of quads one by one, and searches the rows that each changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.jit import compiled, inlined
+from graphtide.kernel.rowtable import (
+    HEAD,
+    LIVE,
+    Table,
+    add_row,
+    find_slot,
+    has_room,
+    remove_row,
+    row_hash,
+    unlink,
+)
+from graphtide.kernel.search import arrays as col
+from graphtide.kernel.search.ahead import LINKS, NOTHING, PARTNERS, find_dispatch, prefetch_block
+from graphtide.kernel.search.arrays import SearchArrays
+from graphtide.kernel.search.evaluate import link_all
+from graphtide.kernel.search.react import react
+from graphtide.views import ints1, ints2, longs1, longs2
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Int, Ints
+    from graphtide.views import Block
+
+OUTPUT_FULL, TABLE_FULL = -1, -2
+"""Why the loop stops: there is no room for a row of output, or for a quad."""
+
+FEW_CHANGES = 8
+"""Fewer changes are not prefetched: it takes as long as they do."""
+
+
+@inlined
+def insert_quad(t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int) -> Int:
+    """Store a new quad and add it to its chains."""
+    row = add_row(t, slot, hash_, changes, at, 2)
+    t.rows[row, 4] = 1
+    link_all(t, links, row)
+    return row
+
+
+@inlined
+def delete_quad(t: Table, links: Int, row: Int) -> None:
+    """Remove a quad from its chains and from the table."""
+    for index in range(t.indexes.shape[0]):
+        if links >> index & 1:
+            unlink(t, index, row)
+    remove_row(t, row)
+
+
+@compiled
+def apply_changes(
+    block: Block,
+    store_all: bool,
+    reacts: bool,
+    call: Int,
+    changes: Ints,
+    begin: Int,
+    end: Int,
+    effects: Ints,
+    out: Ints,
+    n: Int,
+) -> Int:
+    """Apply changes `[tx, diff, s, p, o, g]` one by one; if `reacts`, append the rows they change.
+
+    Returns the number of rows written, or `OUTPUT_FULL` or `TABLE_FULL`; `counts` then has the
+    change to resume with, and the number of rows written. `effects` says which changes had an
+    effect, so that they can be undone; `counts` how many have been applied of which `call`.
+    """
+    t = Table(
+        ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), 4
+    )
+    p = SearchArrays(
+        ints2(block, 5), ints2(block, 6), ints2(block, 7), ints2(block, 8), ints2(block, 9),
+        longs1(block, 10), ints2(block, 11), ints1(block, 12), ints1(block, 13), ints1(block, 14),
+        ints2(block, 15), longs2(block, 16), longs2(block, 17), longs2(block, 18),
+        longs2(block, 19),
+    )  # fmt: skip
+    counts = longs1(block, 20)
+    dispatch = p.dispatch
+    if counts[col.CALL] != call:
+        counts[col.CALL] = call
+        counts[col.APPLIED] = counts[col.RESUME] = 0
+        for k in range(col.COUNTS - col.BEFORE):
+            counts[col.BEFORE + k] = counts[k]
+    fetched = begin if end - begin >= FEW_CHANGES else end
+    for i in range(begin, end):
+        # Prefetching uses the scratch space in which an interrupted search is kept.
+        if i >= fetched and counts[col.RESUME] == 0:
+            fetched = min(i + col.BLOCK, end)
+            depth = LINKS
+            if t.meta[LIVE] <= col.LARGE:
+                depth = NOTHING
+            elif reacts:
+                depth = PARTNERS
+            prefetch_block(t, p, changes, 2, i, fetched, depth)
+        hash_ = row_hash(4, changes, i, 2)
+        slot = find_slot(t, hash_, changes, i, 2)
+        row = t.slots[slot, HEAD] - 1
+        insert = changes[i, 1] > 0
+        line = find_dispatch(dispatch, changes[i, 3])
+        if counts[col.RESUME] == 0:
+            if (row >= 0) == insert:
+                counts[col.REDUNDANT] += 1
+                effects[i] = 0
+                counts[col.APPLIED] = i + 1
+                continue
+            if insert:
+                if not store_all and dispatch[line, col.SEEDS] == 0:
+                    counts[col.DROPPED] += 1
+                    effects[i] = 0
+                    counts[col.APPLIED] = i + 1
+                    continue
+                if not has_room(t, dispatch[line, col.LINKS]):
+                    counts[col.STOPPED], counts[col.WRITTEN] = i, n
+                    return TABLE_FULL
+                row = insert_quad(t, dispatch[line, col.LINKS], slot, hash_, changes, i)
+                effects[i] = 1
+                counts[col.APPLIED] = i + 1
+        if reacts:
+            n = react(t, p, line, row, changes[i, 0], 1 if insert else -1, out, n, counts)
+            if n < 0:
+                counts[col.STOPPED] = i
+                return OUTPUT_FULL
+        if insert:
+            counts[col.INSERTED] += 1
+        else:
+            counts[col.DELETED] += 1
+            delete_quad(t, dispatch[line, col.LINKS], row)
+            effects[i] = 1
+            counts[col.APPLIED] = i + 1
+    return n
