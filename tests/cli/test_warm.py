@@ -48,7 +48,7 @@ def test_nothing_is_left_to_compile_for_queries_windows_rules_and_files():
         types.find_hits, lines.split_lines, texts.check_texts,
         # what runs when tables grow, and when something is dropped from them:
         tokens.step.tokens_sweep, memory.refill, absence.refill_matches, facts.refill_facts,
-        terms.add_plain, packing.mark_ids, packing.pack_texts, search.divided.find_parts,
+        terms.add_plain, packing.mark_ids, packing.pack_texts, search.parallel.search_changes,
         instances.step.instances_step,
     ]  # fmt: skip
     assert [loop.__name__ for loop in loops if not loop.signatures] == []

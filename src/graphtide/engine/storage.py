@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from graphtide.engine import ingest
 from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
 from graphtide.kernel.batch import DIFF, VALUES
-from graphtide.kernel.search.divided import DividedStore
 from graphtide.rdf.terms import canonical_of
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ DefaultGraphMode = Literal["own", "union"]
 def make_store(storage: Storage, *, strict: bool, workers: Workers | None = None) -> QuadStore:
     """The store of a live graph, or an error if it cannot do what is asked of it.
 
-    Only one that stores all quads divides its work among threads.
+    Only one that stores quads divides its work among threads.
 
     >>> len(make_store("matched", strict=False))
     0
@@ -147,9 +146,9 @@ def make_store(storage: Storage, *, strict: bool, workers: Workers | None = None
             f"strict mode has to know every quad, but {stored}",
             hint='use strict=True with store="all"',
         )
-    if workers is not None and workers.threads > 1 and storage == "all":
-        return cast("QuadStore", DividedStore(workers))
-    return QuadStream() if storage == "none" else QuadStore(store_all=storage == "all")
+    if storage == "none":
+        return QuadStream()
+    return QuadStore(store_all=storage == "all", workers=workers)
 
 
 def strategy_for(store: QuadStore, strategy: Strategy | None) -> Strategy | None:

@@ -60,7 +60,7 @@ class RunningPlans:
 
     def attach(self, plan: QueryPlan) -> tuple[NodeIds, Ints]:
         """Start a plan: the ids of its nodes in the network, and its current answer."""
-        numbers = self._followed(plan)
+        numbers = dict(zip(searches(plan.root), self.hold(plan), strict=True))
         try:
             node_ids, rows = self.network.attach(
                 plan.root, lambda node: self._store.evaluate(numbers[node])
@@ -71,21 +71,9 @@ class RunningPlans:
         self._leaves.update((number, node_ids[node]) for node, number in numbers.items())
         return node_ids, rows
 
-    def _followed(self, plan: QueryPlan) -> dict[Search, int]:
-        """The searches of a plan, which react to changes from now on."""
-        leaves = searches(plan.root)
-        numbers = dict(zip(leaves, self.hold(plan), strict=True))
-        try:
-            for number in numbers.values():
-                self._store.follow(number)
-        except BaseException:
-            self.let_go(numbers.values())
-            raise
-        return numbers
-
     def begin(self, plan: QueryPlan) -> StartingPlan:
         """Start a plan node by node, while another one goes on."""
-        numbers = self._followed(plan)
+        numbers = dict(zip(searches(plan.root), self.hold(plan), strict=True))
         added = Attachment(
             self.network, plan.root, lambda node: self._store.evaluate(numbers[node])
         )

@@ -24,7 +24,7 @@ from graphtide.kernel.search.react import react
 from graphtide.views import ints1, ints2, longs1, longs2
 
 if TYPE_CHECKING:
-    from graphtide.kernel.batch import Int, Ints
+    from graphtide.kernel.batch import Int, Ints, Longs
     from graphtide.views import Block
 
 OUTPUT_FULL, TABLE_FULL = -1, -2
@@ -35,10 +35,37 @@ FEW_CHANGES = 8
 
 
 @inlined
-def insert_quad(t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int) -> Int:
+def store_arrays(block: Block) -> tuple[Table, SearchArrays, Longs]:
+    """The arrays of a block: the table, the programs, and counts."""
+    t = Table(
+        ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), 4
+    )
+    p = SearchArrays(
+        ints2(block, 5), ints2(block, 6), ints2(block, 7), ints2(block, 8), ints2(block, 9),
+        longs1(block, 10), ints2(block, 11), ints1(block, 12), ints1(block, 13), ints1(block, 14),
+        ints2(block, 15), longs2(block, 16), longs2(block, 17), longs2(block, 18),
+        longs2(block, 19), longs1(block, 20),
+    )  # fmt: skip
+    return t, p, longs1(block, 21)
+
+
+@inlined
+def begin_call(counts: Longs, call: Int) -> None:
+    """Note what was counted before a call of `apply`, if it is another one."""
+    if counts[col.CALL] != call:
+        counts[col.CALL] = call
+        counts[col.APPLIED] = counts[col.RESUME] = 0
+        for k in range(col.COUNTS - col.BEFORE):
+            counts[col.BEFORE + k] = counts[k]
+
+
+@inlined
+def insert_quad(
+    t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int, version: Int
+) -> Int:
     """Store a new quad and add it to its chains."""
     row = add_row(t, slot, hash_, changes, at, 2)
-    t.rows[row, 4] = 1
+    t.rows[row, col.VERSION] = version
     link_all(t, links, row)
     return row
 
@@ -71,22 +98,9 @@ def apply_changes(
     change to resume with, and the number of rows written. `effects` says which changes had an
     effect, so that they can be undone; `counts` how many have been applied of which `call`.
     """
-    t = Table(
-        ints2(block, 0), ints2(block, 1), ints2(block, 2), ints2(block, 3), longs1(block, 4), 4
-    )
-    p = SearchArrays(
-        ints2(block, 5), ints2(block, 6), ints2(block, 7), ints2(block, 8), ints2(block, 9),
-        longs1(block, 10), ints2(block, 11), ints1(block, 12), ints1(block, 13), ints1(block, 14),
-        ints2(block, 15), longs2(block, 16), longs2(block, 17), longs2(block, 18),
-        longs2(block, 19),
-    )  # fmt: skip
-    counts = longs1(block, 20)
+    t, p, counts = store_arrays(block)
     dispatch = p.dispatch
-    if counts[col.CALL] != call:
-        counts[col.CALL] = call
-        counts[col.APPLIED] = counts[col.RESUME] = 0
-        for k in range(col.COUNTS - col.BEFORE):
-            counts[col.BEFORE + k] = counts[k]
+    begin_call(counts, call)
     fetched = begin if end - begin >= FEW_CHANGES else end
     for i in range(begin, end):
         # Prefetching uses the scratch space in which an interrupted search is kept.
@@ -115,10 +129,11 @@ def apply_changes(
                     effects[i] = 0
                     counts[col.APPLIED] = i + 1
                     continue
-                if not has_room(t, dispatch[line, col.LINKS]):
+                links = dispatch[line, col.LINKS]
+                if not has_room(t, links):
                     counts[col.STOPPED], counts[col.WRITTEN] = i, n
                     return TABLE_FULL
-                row = insert_quad(t, dispatch[line, col.LINKS], slot, hash_, changes, i)
+                row = insert_quad(t, links, slot, hash_, changes, i, col.SETTLED)
                 effects[i] = 1
                 counts[col.APPLIED] = i + 1
         if reacts:

@@ -21,6 +21,13 @@ from graphtide.kernel.search.apply import TABLE_FULL, apply_changes
 from graphtide.kernel.search.bulk import difference, link_table, load_table
 from graphtide.kernel.search.compile import NO_PROGRAMS, Compiled, GonePrograms, compile_programs
 from graphtide.kernel.search.evaluate import chain_rows, count_quads, evaluate_rows, find_rows
+from graphtide.kernel.search.parallel import (
+    EVALUATED_AT_ONCE,
+    ParallelSearch,
+    begin_changes,
+    end_changes,
+    settle_versions,
+)
 from graphtide.limits import Allowance, Limits, allowance
 from graphtide.views import UNKNOWN, make_block, not_copied
 
@@ -29,13 +36,11 @@ if TYPE_CHECKING:
 
     from graphtide.kernel.search.arrays import SearchArrays
     from graphtide.kernel.search.program import SearchProgram
+    from graphtide.kernel.workers import Workers
     from graphtide.views import Block
 
 CHUNK = 8192
 """Changes per call of the kernel: an interrupt waits for no more."""
-
-EVALUATED_AT_ONCE = 1 << 14
-"""Quads from which a program is evaluated before the time is checked."""
 
 BULK, BULK_SHARE = 1 << 11, 4
 """Changes of a transaction that may be applied without reacting to each, and how many times as
@@ -50,6 +55,12 @@ SPARE = 64
 LOOKS = 16
 """How often is looked for indexes that are of no use any more, while as many quads change as there
 are."""
+
+PART = 1 << 15
+"""Changes of which threads search what each causes before the next ones are applied."""
+
+FIRST_VERSION, LAST_VERSION = col.SETTLED + 1, col.LATEST - 2 * PART
+"""Versions of quads, while threads search: the first, and when they begin anew."""
 
 FEW_ROWS, FEW_PROGRAMS = 256, 4
 """Rows of output, and programs in it, that are looked at in Python: sorting takes longer."""
@@ -71,9 +82,13 @@ class QuadStore:
 
     __reduce_ex__ = not_copied
 
-    def __init__(self, *, store_all: bool = True) -> None:
+    def __init__(self, *, store_all: bool = True, workers: Workers | None = None) -> None:
         self.limits = Limits()
-        self._store_all = store_all
+        self._store_all, self._workers = store_all, workers
+        self._parallel: ParallelSearch | None = None
+        if workers is not None and workers.threads > 1:
+            self._parallel = ParallelSearch(workers)
+        self._version = FIRST_VERSION  # of the next change that threads search
         self._programs: dict[int, SearchProgram] = {}
         self._gone = GonePrograms()
         self._order: list[int] = []
@@ -148,9 +163,6 @@ class QuadStore:
         self._stale, self._left = True, UNKNOWN
         return number
 
-    def follow(self, number: int) -> None:
-        """Let a program react to changes: here, it does so from `install` on."""
-
     def remove(self, number: int, *, for_now: bool = False) -> None:
         """Remove a program, and the indexes that only it needed.
 
@@ -170,20 +182,10 @@ class QuadStore:
         self._call += 1
         many = len(changes)
         self._last = changes if many <= BULK else ref(changes)
-        if many > BULK:
-            if len(self._effects) < many:
-                self._effects = np.empty(2 * many, np.int32)
-            if self._is_bulk(changes):
-                return self._apply_bulk(changes)
-            if self._store_all and changes[:, DIFF].min() > 0:
-                self._settle()
-                self._left = UNKNOWN  # its arrays may be others now
-                self._table.reserve_inserts(many)
-            n = 0
-            for first in range(0, many, CHUNK):
-                n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
-        else:
-            n = self._apply_chunk(changes, 0, many, 0)
+        parallel = self._parallel
+        if many > BULK or (parallel is not None and parallel.is_worth(many)):
+            return self._apply_many(changes, parallel)
+        n = self._apply_chunk(changes, 0, many, 0)
         if n == 0:
             return {}
         if n == 1:
@@ -194,10 +196,68 @@ class QuadStore:
             if row is None:
                 row = self._single[1][at] = self._out[:1, col.OUT_TX : self._end(at)]
             return {self._order[at]: row.copy()}
+        return self._take_out(n)
+
+    def _take_out(self, n: int) -> dict[int, Ints]:
+        """The first rows of the output, by program."""
         batches = self._split(self._out[:n])
         if len(self._out) > MAX_RETAINED:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
+
+    def _apply_many(self, changes: Ints, parallel: ParallelSearch | None) -> dict[int, Ints]:
+        many = len(changes)
+        if len(self._effects) < many:
+            self._effects = np.empty(2 * many, np.int32)
+        if many > BULK:
+            if self._is_bulk(changes):
+                return self._apply_bulk(changes)
+            if self._store_all and changes[:, DIFF].min() > 0:
+                self._settle()
+                self._left = UNKNOWN  # its arrays may be others now
+                self._table.reserve_inserts(many)
+        if parallel is not None and parallel.is_worth(many):
+            return self._split(self._apply_in_threads(parallel, changes))
+        n = 0
+        for first in range(0, many, CHUNK):
+            n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
+        return self._take_out(n)
+
+    def _apply_in_threads(self, search: ParallelSearch, changes: Ints) -> Ints:
+        """Apply changes, which threads search: the rows that they cause, as they are put out."""
+        found: list[Ints] = []
+        begin, many, left = 0, len(changes), Allowance(self.limits, "flush")
+        while begin < many:
+            end = min(begin + PART, many)
+            if self._left < end - begin:
+                self._look(end - begin)
+            self._left -= end - begin
+            table, plan, version = self._table.arrays, self._compiled.plan, self._version
+            if version >= LAST_VERSION:
+                settle_versions(table)
+                version = FIRST_VERSION
+            self._version = version + PART  # also after an interrupt, a later one
+            reached = int(
+                begin_changes(
+                    self._block, self._store_all, self._call,
+                    changes, begin, end, self._effects, version,
+                )
+            )  # fmt: skip
+            if reached == begin:
+                self._make_room(changes[begin:end])
+                continue
+            part = range(begin, reached)
+            found += search.search(
+                table, plan, self._out.shape[1], changes, part, self._effects, version, left
+            )
+            end_changes(self._block, changes, begin, reached, self._effects)
+            if reached < end and not search.is_worth(len(part)):  # quads change again and again
+                end = min(reached + CHUNK, many)
+                n = self._apply_chunk(changes, reached, end, 0)
+                found.append(self._out[:n].copy())
+                reached = end
+            begin = reached
+        return np.concatenate([self._out[:0], *found])
 
     def _is_bulk(self, changes: Ints) -> bool:
         """Whether changes are one transaction that is much larger than what is stored.
@@ -307,7 +367,7 @@ class QuadStore:
         changes = np.zeros((len(quads), 6), np.int32)
         changes[:, 1] = 1
         changes[:, 2:] = quads
-        other = QuadStore()
+        other = QuadStore(workers=self._workers)
         other.limits = self.limits
         other.apply(changes)
         other.apply(undone)
@@ -334,6 +394,9 @@ class QuadStore:
         sizes = np.zeros(len(plan.dispatch), np.int64)
         count_quads(t, plan.dispatch, sizes)
         chosen = only_programs(plan, programs, sizes)
+        if self._parallel is not None and self._parallel.is_worth(len(self)):
+            parts = self._parallel.evaluate(t, chosen, self._out.shape[1], tx, left)
+            return np.concatenate([self._out[:0], *parts])
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         n, high = 0, int(t.meta[HIGH])
         self._counts[col.RESUME] = 0  # what an interrupt may have left

@@ -22,6 +22,8 @@ from graphtide.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from graphtide.kernel.workers import Workers
+
 
 Quads = dict[int, dict["Row", None]]
 """Quads by predicate, oldest first."""
@@ -96,7 +98,12 @@ class QuadStore:
     index_count = 0
     stores = True
 
-    def __init__(self, *, store_all: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        store_all: bool = True,
+        workers: Workers | None = None,  # noqa: ARG002 - one thread does everything
+    ) -> None:
         self.limits = Limits()
         self._store_all = store_all
         self._quads: Quads = {}
@@ -133,9 +140,6 @@ class QuadStore:
         self._programs[number] = program
         self._answers[number] = evaluate(program, self._quads)
         return number
-
-    def follow(self, number: int) -> None:
-        """Let a program react to changes: here, it does so from `install` on."""
 
     def remove(self, number: int, *, for_now: bool = False) -> None:  # noqa: ARG002 - no indexes
         """Remove a program."""

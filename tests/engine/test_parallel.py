@@ -11,6 +11,7 @@ from engine.small_graph import PREFIX, batch, line
 
 from graphtide import GraphtideError, Limits, LiveGraph
 from graphtide.errors import LimitError
+from graphtide.kernel.search import parallel
 
 QUERIES = {
     "join": "SELECT ?a ?c { ?a :knows ?b . ?b :knows ?c }",
@@ -128,17 +129,22 @@ def test_an_error_in_another_thread_is_raised_here_and_undone(monkeypatch):
     queries = watched(graph)
     graph.apply(batch(*changes(6, 30)))
     expected, size = seen(queries), len(graph)
-    part = graph._runtime.store._parts[1]
-    here = threading.get_ident()
-
-    def fail(_):
-        assert threading.get_ident() != here
-        raise LimitError("too much", limit="flush_bytes", value=1)
-
-    monkeypatch.setattr(part, "apply", fail)
     every = [(50, 50, f"+ n{a} knows n{b}") for a in range(6) for b in range(6)]
-    with pytest.raises(LimitError, match="too much"):
-        graph.apply(batch(*every))
+    here, failed = threading.get_ident(), threading.Event()
+    rows = parallel.SearchSpace.rows
+
+    def fail(self, step, begin, left):
+        if threading.get_ident() != here and not failed.is_set():
+            failed.set()
+            raise LimitError("too much", limit="flush_bytes", value=1)
+        assert failed.wait(60)
+        return rows(self, step, begin, left)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parallel, "SLICE", 4)
+        patch.setattr(parallel.SearchSpace, "rows", fail)
+        with pytest.raises(LimitError, match="too much"):
+            graph.apply(batch(*every))
     assert (seen(queries), len(graph)) == (expected, size)
     graph.apply(batch(*every))
     assert queries["join"].count() == 6**3

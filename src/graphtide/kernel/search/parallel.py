@@ -1,0 +1,255 @@
+"""Searches in several threads, over one table of quads that none of them changes meanwhile.
+
+Changes are applied in three steps. `begin_changes` inserts quads and marks those that are deleted,
+each with the number of its change as its version. Then threads search what each change causes, as
+of its version: quads that come later are not there yet, and deleted ones still are. In the end,
+`end_changes` removes the marked quads. So threads share all that they read, and each has its own
+scratch space and output. A quad has one version: where a second change of a quad comes, the first
+one has to be through, and what follows is a part of its own.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphtide.jit import compiled
+from graphtide.kernel.batch import longer
+from graphtide.kernel.rowtable import HEAD, HIGH, LIVE, Table, find_slot, has_room, row_hash
+from graphtide.kernel.search import arrays as col
+from graphtide.kernel.search.ahead import (
+    LINKS,
+    NOTHING,
+    ONLY_PARTNERS,
+    find_dispatch,
+    prefetch_block,
+)
+from graphtide.kernel.search.apply import (
+    OUTPUT_FULL,
+    begin_call,
+    delete_quad,
+    insert_quad,
+    store_arrays,
+)
+from graphtide.kernel.search.evaluate import evaluate_rows
+from graphtide.kernel.search.react import react
+from graphtide.views import make_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from threading import Event
+
+    from graphtide.kernel.batch import Int, Ints
+    from graphtide.kernel.search.arrays import SearchArrays
+    from graphtide.kernel.workers import Workers
+    from graphtide.limits import Allowance
+    from graphtide.views import Block
+
+SLICE, EVALUATED_AT_ONCE = 1 << 11, 1 << 14
+"""Changes that a thread searches at a time, and quads from which it evaluates, before it looks
+whether it may stop and takes the next ones."""
+
+
+@compiled
+def begin_changes(
+    block: Block,
+    store_all: bool,
+    call: Int,
+    changes: Ints,
+    begin: Int,
+    end: Int,
+    effects: Ints,
+    version: Int,
+) -> Int:
+    """Insert quads and mark deleted ones, with versions from `version` on; where that ends.
+
+    That is before the end where the table is full, or where a quad changes for the second time.
+    `effects` has the rows of quads, plus 1, and 0 for redundant changes.
+    """
+    t, p, counts = store_arrays(block)
+    begin_call(counts, call)
+    fetched = begin
+    for i in range(begin, end):
+        if i >= fetched:
+            fetched = min(i + col.BLOCK, end)
+            depth = LINKS if t.meta[LIVE] > col.LARGE else NOTHING
+            prefetch_block(t, p, changes, 2, i, fetched, depth)
+        hash_ = row_hash(4, changes, i, 2)
+        slot = find_slot(t, hash_, changes, i, 2)
+        row = t.slots[slot, HEAD] - 1
+        insert = changes[i, 1] > 0
+        there = row >= 0 and t.rows[row, col.VERSION] > 0
+        line = find_dispatch(p.dispatch, changes[i, 3])
+        if there == insert:
+            counts[col.REDUNDANT] += 1
+            effects[i] = 0
+        elif not insert:
+            if t.rows[row, col.VERSION] >= version:
+                return i
+            t.rows[row, col.VERSION] = -(version + i - begin)
+            effects[i] = row + 1
+            counts[col.DELETED] += 1
+        elif not store_all and p.dispatch[line, col.SEEDS] == 0:
+            counts[col.DROPPED] += 1
+            effects[i] = 0
+        else:
+            links = p.dispatch[line, col.LINKS]
+            if row >= 0 or not has_room(t, links):
+                return i
+            row = insert_quad(t, links, slot, hash_, changes, i, version + i - begin)
+            effects[i] = row + 1
+            counts[col.INSERTED] += 1
+        counts[col.APPLIED] = i + 1
+    return end
+
+
+@compiled
+def search_changes(
+    block: Block, changes: Ints, begin: Int, end: Int, effects: Ints, first: Int, out: Ints, n: Int
+) -> Int:
+    """Append the rows that some changes cause, the first of which has the version `first`.
+
+    Returns the number of rows written, or `OUTPUT_FULL`, as `apply_changes` does.
+    """
+    t, p, counts = store_arrays(block)
+    fetched = begin
+    for i in range(begin, end):
+        if i >= fetched and counts[col.RESUME] == 0:
+            fetched = min(i + col.BLOCK, end)
+            if t.meta[LIVE] > col.LARGE:
+                prefetch_block(t, p, changes, 2, i, fetched, ONLY_PARTNERS)
+        if effects[i] == 0:
+            continue
+        p.now[0] = first + i
+        line = find_dispatch(p.dispatch, changes[i, 3])
+        sign = 1 if changes[i, 1] > 0 else -1
+        n = react(t, p, line, effects[i] - 1, changes[i, 0], sign, out, n, counts)
+        if n < 0:
+            counts[col.STOPPED] = i
+            return OUTPUT_FULL
+    return n
+
+
+@compiled
+def end_changes(block: Block, changes: Ints, begin: Int, end: Int, effects: Ints) -> None:
+    """Remove the quads that some changes delete."""
+    t, p, _ = store_arrays(block)
+    for i in range(begin, end):
+        if effects[i] != 0 and changes[i, 1] < 0:
+            line = find_dispatch(p.dispatch, changes[i, 3])
+            delete_quad(t, p.dispatch[line, col.LINKS], effects[i] - 1)
+
+
+class SearchSpace:
+    """What one thread needs to search: scratch space, output, and a block of all arrays."""
+
+    def __init__(self, table: Table, plan: SearchArrays, width: int) -> None:
+        self.table, self.plan = table, col.own_scratch(plan)
+        self.counts = np.zeros(col.COUNTS, np.int64)
+        self.out: Ints = np.empty((256, width), np.int32)
+        self.block = make_block((*table[:-1], *self.plan, self.counts))
+
+    def rows(self, step: Callable[[int, Ints, int], int], begin: int, left: Allowance) -> Ints:
+        """All that a loop writes which begins somewhere, and is called again if there is no room.
+
+        It is given where to begin, the output, and the number of rows in it.
+        """
+        self.counts[col.RESUME] = n = 0
+        while (written := step(begin, self.out, n)) < 0:
+            begin, n = int(self.counts[col.STOPPED]), int(self.counts[col.WRITTEN])
+            left.allow(2 * self.out.nbytes)
+            self.out = longer(self.out)
+        left.check_time()
+        return self.out[:written].copy()
+
+
+class ParallelSearch:
+    """The searches of one store, divided among threads; rows come in the order of changes."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._spaces: list[SearchSpace] = []
+        self._viewed: tuple[Table | None, SearchArrays | None] = None, None
+
+    def is_worth(self, changes: int) -> bool:
+        """Whether so many changes are divided among threads."""
+        return changes >= self._workers.worth
+
+    def search(
+        self,
+        table: Table,
+        plan: SearchArrays,
+        width: int,
+        changes: Ints,
+        part: range,
+        effects: Ints,
+        version: int,
+        left: Allowance,
+    ) -> list[Ints]:
+        """What a part of the changes causes, the first of which has a version."""
+        self._lay_out(table, plan, width)
+        kernel: Any = search_changes
+        nothing = self._spaces[0].out[:0]
+        kernel(self._spaces[0].block, changes, 0, 0, effects, 0, nothing, 0)  # one thread loads it
+
+        def search(space: SearchSpace, begin: int) -> Ints:
+            end, first = min(begin + SLICE, part.stop), version - part.start
+
+            def step(at: int, out: Ints, n: int) -> int:
+                return int(kernel(space.block, changes, at, end, effects, first, out, n))
+
+            return space.rows(step, begin, left)
+
+        return self._divided(range(part.start, part.stop, SLICE), search)
+
+    def evaluate(
+        self, table: Table, plan: SearchArrays, width: int, tx: int, left: Allowance
+    ) -> list[Ints]:
+        """All matches that the seeds of a plan find now."""
+        self._lay_out(table, plan, width)
+        high, first = int(table.meta[HIGH]), self._spaces[0]
+        evaluate_rows(table, first.plan, tx, first.counts, 0, 0, first.out, 0)
+
+        def evaluate(space: SearchSpace, begin: int) -> Ints:
+            end = min(begin + EVALUATED_AT_ONCE, high)
+
+            def step(at: int, out: Ints, n: int) -> int:
+                return int(evaluate_rows(table, space.plan, tx, space.counts, at, end, out, n))
+
+            space.plan.now[0] = col.LATEST
+            return space.rows(step, begin, left)
+
+        return self._divided(range(0, high, EVALUATED_AT_ONCE), evaluate)
+
+    def _divided(self, begins: range, work: Callable[[SearchSpace, int], Ints]) -> list[Ints]:
+        """Do something from each of some places, in whichever thread is free; the results."""
+        ahead = iter(begins)  # threads share it: each takes the next one
+
+        def task(space: SearchSpace, stop: Event) -> list[tuple[int, Ints]]:
+            found: list[tuple[int, Ints]] = []
+            for begin in ahead:
+                if stop.is_set():
+                    break
+                found.append((begin, work(space, begin)))
+            return found
+
+        tasks = [partial(task, space) for space in self._spaces[: len(begins)]]
+        results: Iterable[tuple[int, Ints]] = chain.from_iterable(self._workers.run(tasks))
+        return [rows for _, rows in sorted(results, key=lambda each: each[0])]
+
+    def _lay_out(self, table: Table, plan: SearchArrays, width: int) -> None:
+        """Let each thread have the arrays of now."""
+        if table is not self._viewed[0] or plan is not self._viewed[1]:
+            self._viewed = None, None  # also after an interrupt
+            threads = range(self._workers.threads)
+            self._spaces = [SearchSpace(table, plan, width) for _ in threads]
+            self._viewed = table, plan
+
+
+def settle_versions(table: Table) -> None:
+    """Let all quads be simply there, so that versions can begin anew."""
+    versions: Ints = table.rows[: table.meta[HIGH], col.VERSION]
+    versions[versions != 0] = col.SETTLED
