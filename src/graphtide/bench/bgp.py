@@ -2,7 +2,7 @@
 
 One graph of people, with one query of each class: ground, star, loosely connected, connected. Each
 strategy loads the graph, one triple per transaction; then triples are deleted
-and inserted again.
+and inserted again, several times.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ MIN_PEOPLE: Final = 10
 MIN_TRIPLES: Final = 900
 
 BATCH: Final = 50_000
-UPDATES: Final = 20_000
+UPDATES, ROUNDS = 20_000, 5
+"""Changes of one call, and how often it is made: the least time counts, for the first call also
+fetches code and fills caches."""
 
 PREFIX: Final = "PREFIX : <http://example.org/>\n"
 
@@ -184,7 +186,7 @@ def measure(task: BgpTask) -> BgpResult:
     load = _timed(graph, rows, np.ones(len(rows), np.int32))
     held, stats, forgotten = watch.cache_size(), graph.stats(), watch.evicted
     again, diff = _updates(rows, task.seed)
-    update = _timed(graph, again, diff)
+    update = min(_timed(graph, again, diff) for _ in range(ROUNDS))
     return BgpResult(
         query_class=task.query_class,
         strategy=task.strategy,

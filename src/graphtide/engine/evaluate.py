@@ -358,16 +358,19 @@ class ChangeRates:
 
     def sample(self, changes: Ints, counted: int) -> None:
         """Count the last changes by predicate, for all since the last sample."""
+        # A predicate is negative if its quad is deleted: to count numbers takes less than pairs.
         if len(changes) == 1:  # which one call in many has to wait for
-            observed = [(changes.item(0, VALUES + PREDICATE), changes.item(0, DIFF))]
+            observed = [changes.item(0, VALUES + PREDICATE) * changes.item(0, DIFF)]
         else:
             most = min(max(len(changes) // SAMPLED_SHARE, MIN_SAMPLED), MAX_SAMPLED)
             rows = changes[:: 1 + len(changes) // most]
-            observed = rows[:, [VALUES + PREDICATE, DIFF]].tolist()
+            observed = (rows[:, VALUES + PREDICATE] * rows[:, DIFF]).tolist()
         each = (counted - self.counted) / max(len(observed), 1)
-        for (predicate, diff), n in Counter(map(tuple, observed)).items():
-            self._changes[predicate] = self._changes.get(predicate, 0.0) + n * each
-            self._growth[predicate] = self._growth.get(predicate, 0.0) + diff * n * each
+        for signed, n in Counter(observed).items():
+            predicate, growth = abs(signed), n * each
+            self._changes[predicate] = self._changes.get(predicate, 0.0) + growth
+            growth = growth if signed > 0 else -growth
+            self._growth[predicate] = self._growth.get(predicate, 0.0) + growth
         self.counted = counted
 
     def fade(self) -> None:

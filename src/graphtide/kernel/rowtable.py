@@ -38,7 +38,8 @@ HEAD, HASH, LENGTH = 0, 1, 2
 MIN_SLOTS = 16
 
 SMALL_REGION = 1 << 16
-"""Slots below which a region doubles when it grows: what is copied matters more than its size."""
+"""Slots below which a region doubles when it grows, and at least half of the slots are free then:
+what is copied, and the length of probe sequences, matter more than its size."""
 
 FULL, OUT_OF = 7, 10
 """So many in so many slots are used at most: more would make probe sequences long."""
@@ -520,4 +521,4 @@ def slots_for(need: int, at_least: int) -> int:
     if need <= entries_in(size):
         return size
     grown = size * 2 if size < SMALL_REGION else size * 3 // 2
-    return max(grown, need * OUT_OF // FULL + 2)
+    return max(grown, min(2 * need, SMALL_REGION), need * OUT_OF // FULL + 2)
