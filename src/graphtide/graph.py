@@ -70,7 +70,7 @@ class LiveGraph:
     `limits` bounds the time and memory of queries and changes, and the size of what files hold.
     SERVICE asks the endpoints in `services` only. Times are whole ticks of `tick_ms` milliseconds;
     windows are aligned to `window_origin` in one of the ways of `graphtide.streams.windows`.
-    With `threads`, large batches are evaluated in so many threads (experimental; more memory).
+    With `threads`, large batches of changes are searched in so many threads.
 
     >>> graph = LiveGraph()
     >>> query = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
