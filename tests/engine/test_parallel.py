@@ -131,7 +131,7 @@ def test_an_error_in_another_thread_is_raised_here_and_undone(monkeypatch):
     expected, size = seen(queries), len(graph)
     every = [(50, 50, f"+ n{a} knows n{b}") for a in range(6) for b in range(6)]
     here, failed = threading.get_ident(), threading.Event()
-    rows = parallel.SearchSpace.rows
+    rows = parallel.ThreadSpace.rows
 
     def fail(self, step, begin, left):
         if threading.get_ident() != here and not failed.is_set():
@@ -142,7 +142,7 @@ def test_an_error_in_another_thread_is_raised_here_and_undone(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(parallel, "SLICE", 4)
-        patch.setattr(parallel.SearchSpace, "rows", fail)
+        patch.setattr(parallel.ThreadSpace, "rows", fail)
         with pytest.raises(LimitError, match="too much"):
             graph.apply(batch(*every))
     assert (seen(queries), len(graph)) == (expected, size)

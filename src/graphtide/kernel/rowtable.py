@@ -512,13 +512,15 @@ def entries_in(slots: int) -> int:
 
 
 def slots_for(need: int, at_least: int) -> int:
-    """The number of slots that hold `need` entries: half as many more than before, or more.
+    """The number of slots for `need` entries: half as many more than before, or more.
+
+    Slots that are all but full make changes take a fifth longer: nearly half of new ones are free.
 
     >>> slots_for(11, at_least=16), slots_for(12, at_least=16), slots_for(70_000, at_least=16)
-    (16, 32, 100002)
+    (16, 32, 126000)
     """
     size = max(at_least, MIN_SLOTS)
     if need <= entries_in(size):
         return size
     grown = size * 2 if size < SMALL_REGION else size * 3 // 2
-    return max(grown, min(2 * need, SMALL_REGION), need * OUT_OF // FULL + 2)
+    return max(grown, min(2 * need, SMALL_REGION), need * 9 // 5)

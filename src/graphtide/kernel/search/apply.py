@@ -12,7 +12,7 @@ from graphtide.kernel.rowtable import (
     add_row,
     find_slot,
     has_room,
-    remove_row,
+    remove_row_at,
     row_hash,
     unlink,
 )
@@ -71,12 +71,12 @@ def insert_quad(
 
 
 @inlined
-def delete_quad(t: Table, links: Int, row: Int) -> None:
-    """Remove a quad from its chains and from the table."""
+def delete_quad(t: Table, links: Int, slot: Int, row: Int) -> None:
+    """Remove a quad, whose slot is known, from its chains and from the table."""
     for index in range(t.indexes.shape[0]):
         if links >> index & 1:
             unlink(t, index, row)
-    remove_row(t, row)
+    remove_row_at(t, slot, row)
 
 
 @compiled
@@ -145,7 +145,7 @@ def apply_changes(
             counts[col.INSERTED] += 1
         else:
             counts[col.DELETED] += 1
-            delete_quad(t, dispatch[line, col.LINKS], row)
+            delete_quad(t, dispatch[line, col.LINKS], slot, row)
             effects[i] = 1
             counts[col.APPLIED] = i + 1
     return n

@@ -140,10 +140,11 @@ def end_changes(block: Block, changes: Ints, begin: Int, end: Int, effects: Ints
     for i in range(begin, end):
         if effects[i] != 0 and changes[i, 1] < 0:
             line = find_dispatch(p.dispatch, changes[i, 3])
-            delete_quad(t, p.dispatch[line, col.LINKS], effects[i] - 1)
+            slot = find_slot(t, row_hash(4, changes, i, 2), changes, i, 2)
+            delete_quad(t, p.dispatch[line, col.LINKS], slot, effects[i] - 1)
 
 
-class SearchSpace:
+class ThreadSpace:
     """What one thread needs to search: scratch space, output, and a block of all arrays."""
 
     def __init__(self, table: Table, plan: SearchArrays, width: int) -> None:
@@ -171,7 +172,7 @@ class ParallelSearch:
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
-        self._spaces: list[SearchSpace] = []
+        self._spaces: list[ThreadSpace] = []
         self._viewed: tuple[Table | None, SearchArrays | None] = None, None
 
     def is_worth(self, changes: int) -> bool:
@@ -195,7 +196,7 @@ class ParallelSearch:
         nothing = self._spaces[0].out[:0]
         kernel(self._spaces[0].block, changes, 0, 0, effects, 0, nothing, 0)  # one thread loads it
 
-        def search(space: SearchSpace, begin: int) -> Ints:
+        def search(space: ThreadSpace, begin: int) -> Ints:
             end, first = min(begin + SLICE, part.stop), version - part.start
 
             def step(at: int, out: Ints, n: int) -> int:
@@ -213,7 +214,7 @@ class ParallelSearch:
         high, first = int(table.meta[HIGH]), self._spaces[0]
         evaluate_rows(table, first.plan, tx, first.counts, 0, 0, first.out, 0)
 
-        def evaluate(space: SearchSpace, begin: int) -> Ints:
+        def evaluate(space: ThreadSpace, begin: int) -> Ints:
             end = min(begin + EVALUATED_AT_ONCE, high)
 
             def step(at: int, out: Ints, n: int) -> int:
@@ -224,11 +225,11 @@ class ParallelSearch:
 
         return self._divided(range(0, high, EVALUATED_AT_ONCE), evaluate)
 
-    def _divided(self, begins: range, work: Callable[[SearchSpace, int], Ints]) -> list[Ints]:
+    def _divided(self, begins: range, work: Callable[[ThreadSpace, int], Ints]) -> list[Ints]:
         """Do something from each of some places, in whichever thread is free; the results."""
         ahead = iter(begins)  # threads share it: each takes the next one
 
-        def task(space: SearchSpace, stop: Event) -> list[tuple[int, Ints]]:
+        def task(space: ThreadSpace, stop: Event) -> list[tuple[int, Ints]]:
             found: list[tuple[int, Ints]] = []
             for begin in ahead:
                 if stop.is_set():
@@ -245,7 +246,7 @@ class ParallelSearch:
         if table is not self._viewed[0] or plan is not self._viewed[1]:
             self._viewed = None, None  # also after an interrupt
             threads = range(self._workers.threads)
-            self._spaces = [SearchSpace(table, plan, width) for _ in threads]
+            self._spaces = [ThreadSpace(table, plan, width) for _ in threads]
             self._viewed = table, plan
 
 
