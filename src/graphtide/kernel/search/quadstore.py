@@ -88,6 +88,9 @@ class QuadStore:
         self._parallel: ParallelSearch | None = None
         if workers is not None and workers.threads > 1:
             self._parallel = ParallelSearch(workers)
+        self.to_come = 0
+        """Changes that are going to come: room is made for more than those of the next call."""
+        self._new_share = 0.0  # of the changes of the last call, those that inserted a quad
         self._version = FIRST_VERSION  # of the next change that threads search
         self._programs: dict[int, SearchProgram] = {}
         self._gone = GonePrograms()
@@ -215,7 +218,16 @@ class QuadStore:
             if self._store_all and changes[:, DIFF].min() > 0:
                 self._settle()
                 self._left = UNKNOWN  # its arrays may be others now
-                self._table.reserve_inserts(many)
+                more = int(self.to_come * self._new_share)  # if they are like those before
+                self._table.reserve_inserts(max(many, more))
+        inserted = self._counts.item(col.INSERTED)
+        batches = self._apply_parts(changes, parallel)
+        self._new_share = (self._counts.item(col.INSERTED) - inserted) / max(many, 1)
+        return batches
+
+    def _apply_parts(self, changes: Ints, parallel: ParallelSearch | None) -> dict[int, Ints]:
+        """Apply changes in parts that are small enough for an interrupt to wait for."""
+        many = len(changes)
         if parallel is not None and parallel.is_worth(many):
             return self._split(self._apply_in_threads(parallel, changes))
         n = 0

@@ -95,7 +95,7 @@ class QuadStore:
     [[1, 1, 1, 2, 3], [2, -1, 1, 2, 3]]
     """
 
-    index_count = 0
+    index_count = to_come = 0
     stores = True
 
     def __init__(
