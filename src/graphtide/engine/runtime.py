@@ -452,13 +452,9 @@ class Runtime:
         if problem := self._first_problem(rows, times):
             raise problem[1]
         left = len(rows)
-        try:
-            for piece in ingest.cut(rows, times, txs):
-                self._apply_checked(piece)
-                left -= len(piece[0])
-                self.store.to_come = left
-        finally:
-            self.store.to_come = 0
+        for piece in ingest.cut(rows, times, txs):
+            self._apply_checked(piece)
+            self.store.to_come = left = left - len(piece[0])
 
     def _first_problem(self, rows: ingest.Changes, times: Longs) -> ingest.Problem | None:
         if self.strict:

@@ -89,7 +89,7 @@ class QuadStore:
         if workers is not None and workers.threads > 1:
             self._parallel = ParallelSearch(workers)
         self.to_come = 0
-        """Changes that are going to come: room is made for more than those of the next call."""
+        """Changes that are going to come, as the next call is told: it makes room for more."""
         self._new_share = 0.0  # of the changes of the last call, those that inserted a quad
         self._version = FIRST_VERSION  # of the next change that threads search
         self._programs: dict[int, SearchProgram] = {}
@@ -209,7 +209,8 @@ class QuadStore:
         return batches
 
     def _apply_many(self, changes: Ints, parallel: ParallelSearch | None) -> dict[int, Ints]:
-        many = len(changes)
+        many, more = len(changes), int(self.to_come * self._new_share)  # if as many are new
+        self.to_come = 0
         if len(self._effects) < many:
             self._effects = np.empty(2 * many, np.int32)
         if many > BULK:
@@ -218,7 +219,6 @@ class QuadStore:
             if self._store_all and changes[:, DIFF].min() > 0:
                 self._settle()
                 self._left = UNKNOWN  # its arrays may be others now
-                more = int(self.to_come * self._new_share)  # if they are like those before
                 self._table.reserve_inserts(max(many, more))
         inserted = self._counts.item(col.INSERTED)
         batches = self._apply_parts(changes, parallel)
