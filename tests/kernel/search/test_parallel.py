@@ -106,10 +106,7 @@ def test_all_threads_search(workers):
         seen.add(threading.get_ident())
         return np.array([[begin]], np.int32)
 
-    several = QuadStore(workers=workers)
-    several.install(LONELY)
-    several.apply(random_changes(1, 40))
-    found = several._parallel._divided(range(9), work)
+    found = parallel.ParallelSearch(workers)._divided([None] * 3, range(9), work)
     assert np.concatenate(found)[:, 0].tolist() == list(range(9))
     assert len(seen) == 3
 

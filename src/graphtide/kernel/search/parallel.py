@@ -52,6 +52,9 @@ SLICE, EVALUATED_AT_ONCE = 1 << 11, 1 << 14
 """Changes that a thread searches at a time, and quads from which it evaluates, before it looks
 whether it may stop and takes the next ones."""
 
+ROWS = 1 << 12
+"""Rows of output for which each thread has room at first."""
+
 
 @compiled
 def begin_changes(
@@ -148,9 +151,9 @@ class ThreadSpace:
     """What one thread needs to search: scratch space, output, and a block of all arrays."""
 
     def __init__(self, table: Table, plan: SearchArrays, width: int) -> None:
-        self.table, self.plan = table, col.own_scratch(plan)
+        self.plan = col.own_scratch(plan)
         self.counts = np.zeros(col.COUNTS, np.int64)
-        self.out: Ints = np.empty((256, width), np.int32)
+        self.out: Ints = np.empty((ROWS, width), np.int32)
         self.block = make_block((*table[:-1], *self.plan, self.counts))
 
     def rows(self, step: Callable[[int, Ints, int], int], begin: int, left: Allowance) -> Ints:
@@ -168,12 +171,13 @@ class ThreadSpace:
 
 
 class ParallelSearch:
-    """The searches of one store, divided among threads; rows come in the order of changes."""
+    """The searches of one store, divided among threads; rows come in the order of changes.
+
+    Nothing is kept from one call to the next: who has the addresses of a table keeps it alive.
+    """
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
-        self._spaces: list[ThreadSpace] = []
-        self._viewed: tuple[Table | None, SearchArrays | None] = None, None
 
     def is_worth(self, changes: int) -> bool:
         """Whether so many changes are divided among threads."""
@@ -191,28 +195,26 @@ class ParallelSearch:
         left: Allowance,
     ) -> list[Ints]:
         """What a part of the changes causes, the first of which has a version."""
-        self._lay_out(table, plan, width)
         kernel: Any = search_changes
-        nothing = self._spaces[0].out[:0]
-        kernel(self._spaces[0].block, changes, 0, 0, effects, 0, nothing, 0)  # one thread loads it
+        first = version - part.start
 
         def search(space: ThreadSpace, begin: int) -> Ints:
-            end, first = min(begin + SLICE, part.stop), version - part.start
+            end = min(begin + SLICE, part.stop)
 
             def step(at: int, out: Ints, n: int) -> int:
                 return int(kernel(space.block, changes, at, end, effects, first, out, n))
 
             return space.rows(step, begin, left)
 
-        return self._divided(range(part.start, part.stop, SLICE), search)
+        spaces = self._spaces(table, plan, width)
+        kernel(spaces[0].block, changes, 0, 0, effects, 0, spaces[0].out, 0)  # one thread loads it
+        return self._divided(spaces, range(part.start, part.stop, SLICE), search)
 
     def evaluate(
         self, table: Table, plan: SearchArrays, width: int, tx: int, left: Allowance
     ) -> list[Ints]:
         """All matches that the seeds of a plan find now."""
-        self._lay_out(table, plan, width)
-        high, first = int(table.meta[HIGH]), self._spaces[0]
-        evaluate_rows(table, first.plan, tx, first.counts, 0, 0, first.out, 0)
+        high = int(table.meta[HIGH])
 
         def evaluate(space: ThreadSpace, begin: int) -> Ints:
             end = min(begin + EVALUATED_AT_ONCE, high)
@@ -220,12 +222,18 @@ class ParallelSearch:
             def step(at: int, out: Ints, n: int) -> int:
                 return int(evaluate_rows(table, space.plan, tx, space.counts, at, end, out, n))
 
-            space.plan.now[0] = col.LATEST
             return space.rows(step, begin, left)
 
-        return self._divided(range(0, high, EVALUATED_AT_ONCE), evaluate)
+        spaces = self._spaces(table, plan, width)
+        evaluate_rows(table, spaces[0].plan, tx, spaces[0].counts, 0, 0, spaces[0].out, 0)
+        return self._divided(spaces, range(0, high, EVALUATED_AT_ONCE), evaluate)
 
-    def _divided(self, begins: range, work: Callable[[ThreadSpace, int], Ints]) -> list[Ints]:
+    def _spaces(self, table: Table, plan: SearchArrays, width: int) -> list[ThreadSpace]:
+        return [ThreadSpace(table, plan, width) for _ in range(self._workers.threads)]
+
+    def _divided(
+        self, spaces: list[ThreadSpace], begins: range, work: Callable[[ThreadSpace, int], Ints]
+    ) -> list[Ints]:
         """Do something from each of some places, in whichever thread is free; the results."""
         ahead = iter(begins)  # threads share it: each takes the next one
 
@@ -237,17 +245,9 @@ class ParallelSearch:
                 found.append((begin, work(space, begin)))
             return found
 
-        tasks = [partial(task, space) for space in self._spaces[: len(begins)]]
+        tasks = [partial(task, space) for space in spaces[: len(begins)]]
         results: Iterable[tuple[int, Ints]] = chain.from_iterable(self._workers.run(tasks))
         return [rows for _, rows in sorted(results, key=lambda each: each[0])]
-
-    def _lay_out(self, table: Table, plan: SearchArrays, width: int) -> None:
-        """Let each thread have the arrays of now."""
-        if table is not self._viewed[0] or plan is not self._viewed[1]:
-            self._viewed = None, None  # also after an interrupt
-            threads = range(self._workers.threads)
-            self._spaces = [ThreadSpace(table, plan, width) for _ in threads]
-            self._viewed = table, plan
 
 
 def settle_versions(table: Table) -> None:

@@ -199,11 +199,11 @@ class QuadStore:
             if row is None:
                 row = self._single[1][at] = self._out[:1, col.OUT_TX : self._end(at)]
             return {self._order[at]: row.copy()}
-        return self._take_out(n)
+        return self._put_out(self._out[:n])
 
-    def _take_out(self, n: int) -> dict[int, Ints]:
-        """The first rows of the output, by program."""
-        batches = self._split(self._out[:n])
+    def _put_out(self, rows: Ints) -> dict[int, Ints]:
+        """Rows of output, by program; the space for many is not retained."""
+        batches = self._split(rows)
         if len(self._out) > MAX_RETAINED:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
@@ -227,13 +227,12 @@ class QuadStore:
 
     def _apply_parts(self, changes: Ints, parallel: ParallelSearch | None) -> dict[int, Ints]:
         """Apply changes in parts that are small enough for an interrupt to wait for."""
-        many = len(changes)
+        n, many = 0, len(changes)
         if parallel is not None and parallel.is_worth(many):
-            return self._split(self._apply_in_threads(parallel, changes))
-        n = 0
+            return self._put_out(self._apply_in_threads(parallel, changes))
         for first in range(0, many, CHUNK):
             n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
-        return self._take_out(n)
+        return self._put_out(self._out[:n])
 
     def _apply_in_threads(self, search: ParallelSearch, changes: Ints) -> Ints:
         """Apply changes, which threads search: the rows that they cause, as they are put out."""
