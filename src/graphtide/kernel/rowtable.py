@@ -171,9 +171,15 @@ def has_room(t: Table, links: Int) -> bool:
         return False
     for index in range(t.indexes.shape[0]):
         if links >> index & 1:
-            if t.indexes[index, USED] >= np.int64(t.indexes[index, SIZE]) * FULL // OUT_OF:
+            if not has_room_for_key(t, index):
                 return False
     return True
+
+
+@inlined
+def has_room_for_key(t: Table, index: Int) -> bool:
+    """Whether there is room for one more key in an index."""
+    return t.indexes[index, USED] < np.int64(t.indexes[index, SIZE]) * FULL // OUT_OF
 
 
 @inlined

@@ -1,42 +1,55 @@
 """Searches in several threads, over one table of quads that none of them changes meanwhile.
 
-Changes are applied in three steps. `begin_changes` inserts quads and marks those that are deleted,
-each with the number of its change as its version. Then threads search what each change causes, as
-of its version: quads that come later are not there yet, and deleted ones still are. In the end,
-`end_changes` removes the marked quads. So threads share all that they read, and each has its own
-scratch space and output. A quad has one version: where a second change of a quad comes, the first
-one has to be through, and what follows is a part of its own.
+Changes are applied in four steps. `begin_changes` stores quads and marks those that are deleted,
+each with the number of its change as its version. Threads add the new quads to the indexes, one
+index at a time each. Then they search what each change causes, as of its version: quads that come
+later are not there yet, and deleted ones still are. In the end, `end_changes` removes the marked
+quads. So threads write to nothing that another one reads, and each has its own scratch space and
+output. A quad has one version: where a second change of a quad comes, the first one has to be
+through, and what follows is a part of its own.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from graphtide.jit import compiled
+from graphtide.jit import JIT, compiled
 from graphtide.kernel.batch import longer
-from graphtide.kernel.rowtable import HEAD, HIGH, LIVE, Table, find_slot, has_room, row_hash
+from graphtide.kernel.rowtable import (
+    HEAD,
+    HIGH,
+    LIVE,
+    OFFSET,
+    SIZE,
+    Table,
+    add_row,
+    find_slot,
+    has_room,
+    has_room_for_key,
+    home_of,
+    key_hash,
+    link_hashed,
+    row_hash,
+)
 from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.ahead import (
-    LINKS,
-    NOTHING,
     ONLY_PARTNERS,
     find_dispatch,
+    likely_row,
     prefetch_block,
+    prefetch_row,
 )
-from graphtide.kernel.search.apply import (
-    OUTPUT_FULL,
-    begin_call,
-    delete_quad,
-    insert_quad,
-    store_arrays,
-)
+from graphtide.kernel.search.apply import OUTPUT_FULL, begin_call, delete_quad, store_arrays
 from graphtide.kernel.search.evaluate import evaluate_rows
 from graphtide.kernel.search.react import react
 from graphtide.views import make_block
+
+if JIT:
+    from graphtide.prefetch import prefetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,6 +60,8 @@ if TYPE_CHECKING:
     from graphtide.kernel.workers import Workers
     from graphtide.limits import Allowance
     from graphtide.views import Block
+
+Result = TypeVar("Result")
 
 SLICE, EVALUATED_AT_ONCE = 1 << 11, 1 << 14
 """Changes that a thread searches at a time, and quads from which it evaluates, before it looks
@@ -67,10 +82,10 @@ def begin_changes(
     effects: Ints,
     version: Int,
 ) -> Int:
-    """Insert quads and mark deleted ones, with versions from `version` on; where that ends.
+    """Store quads and mark deleted ones, with versions from `version` on; where that ends.
 
     That is before the end where the table is full, or where a quad changes for the second time.
-    `effects` has the rows of quads, plus 1, and 0 for redundant changes.
+    `effects` has the rows of quads, plus 1, and 0 for redundant changes. New quads are in no index.
     """
     t, p, counts = store_arrays(block)
     begin_call(counts, call)
@@ -78,8 +93,9 @@ def begin_changes(
     for i in range(begin, end):
         if i >= fetched:
             fetched = min(i + col.BLOCK, end)
-            depth = LINKS if t.meta[LIVE] > col.LARGE else NOTHING
-            prefetch_block(t, p, changes, 2, i, fetched, depth)
+            for k in range(i, fetched):
+                home = home_of(row_hash(4, changes, k, 2), t.slots.shape[0])
+                prefetch(t.slots, home * 2)
         hash_ = row_hash(4, changes, i, 2)
         slot = find_slot(t, hash_, changes, i, 2)
         row = t.slots[slot, HEAD] - 1
@@ -99,13 +115,44 @@ def begin_changes(
             counts[col.DROPPED] += 1
             effects[i] = 0
         else:
-            links = p.dispatch[line, col.LINKS]
-            if row >= 0 or not has_room(t, links):
+            if row >= 0 or not has_room(t, 0):
                 return i
-            row = insert_quad(t, links, slot, hash_, changes, i, version + i - begin)
+            row = add_row(t, slot, hash_, changes, i, 2)
+            t.rows[row, col.VERSION] = version + i - begin
             effects[i] = row + 1
             counts[col.INSERTED] += 1
         counts[col.APPLIED] = i + 1
+    return end
+
+
+@compiled
+def link_changes(
+    block: Block, changes: Ints, begin: Int, end: Int, effects: Ints, index: Int
+) -> Int:
+    """Add the quads that changes insert to an index; where that ends, if there is no room."""
+    t, p, _ = store_arrays(block)
+    base, size = np.int64(t.indexes[index, OFFSET]), np.int64(t.indexes[index, SIZE])
+    for first in range(begin, end, col.BLOCK):
+        last = min(first + col.BLOCK, end)
+        for i in range(first, last):
+            p.ahead[i - first, col.AHEAD_HASH] = -1
+            if effects[i] != 0 and changes[i, 1] > 0:
+                line = find_dispatch(p.dispatch, changes[i, 3])
+                if p.dispatch[line, col.LINKS] >> index & 1:
+                    hash_ = key_hash(t, index, t.rows, effects[i] - 1)
+                    prefetch(t.heads, (base + home_of(hash_, size)) * t.heads.shape[1])
+                    p.ahead[i - first, col.AHEAD_HASH] = hash_
+        if t.meta[LIVE] > col.LARGE:
+            for i in range(first, last):
+                if p.ahead[i - first, col.AHEAD_HASH] >= 0:
+                    row = likely_row(t.heads, base, size, p.ahead[i - first, col.AHEAD_HASH])
+                    if row != 0:
+                        prefetch_row(t, row)
+        for i in range(first, last):
+            if p.ahead[i - first, col.AHEAD_HASH] >= 0:
+                if not has_room_for_key(t, index):
+                    return i
+                link_hashed(t, index, effects[i] - 1, p.ahead[i - first, col.AHEAD_HASH])
     return end
 
 
@@ -183,6 +230,26 @@ class ParallelSearch:
         """Whether so many changes are divided among threads."""
         return changes >= self._workers.worth
 
+    def link(
+        self,
+        table: Table,
+        plan: SearchArrays,
+        width: int,
+        changes: Ints,
+        begins: list[int],
+        end: int,
+        effects: Ints,
+    ) -> list[int]:
+        """Add new quads to all indexes, to each from some change on; where each of them ends."""
+        kernel: Any = link_changes
+
+        def link(space: ThreadSpace, index: int) -> int:
+            return int(kernel(space.block, changes, begins[index], end, effects, index))
+
+        spaces = self._spaces(table, plan, width)
+        kernel(spaces[0].block, changes, 0, 0, effects, 0)  # one thread loads it
+        return self._divided(spaces, range(len(begins)), link)
+
     def search(
         self,
         table: Table,
@@ -232,13 +299,13 @@ class ParallelSearch:
         return [ThreadSpace(table, plan, width) for _ in range(self._workers.threads)]
 
     def _divided(
-        self, spaces: list[ThreadSpace], begins: range, work: Callable[[ThreadSpace, int], Ints]
-    ) -> list[Ints]:
+        self, spaces: list[ThreadSpace], begins: range, work: Callable[[ThreadSpace, int], Result]
+    ) -> list[Result]:
         """Do something from each of some places, in whichever thread is free; the results."""
         ahead = iter(begins)  # threads share it: each takes the next one
 
-        def task(space: ThreadSpace, stop: Event) -> list[tuple[int, Ints]]:
-            found: list[tuple[int, Ints]] = []
+        def task(space: ThreadSpace, stop: Event) -> list[tuple[int, Result]]:
+            found: list[tuple[int, Result]] = []
             for begin in ahead:
                 if stop.is_set():
                     break
@@ -246,7 +313,7 @@ class ParallelSearch:
             return found
 
         tasks = [partial(task, space) for space in spaces[: len(begins)]]
-        results: Iterable[tuple[int, Ints]] = chain.from_iterable(self._workers.run(tasks))
+        results: Iterable[tuple[int, Result]] = chain.from_iterable(self._workers.run(tasks))
         return [rows for _, rows in sorted(results, key=lambda each: each[0])]
 
 

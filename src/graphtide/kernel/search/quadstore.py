@@ -258,6 +258,8 @@ class QuadStore:
                 self._make_room(changes[begin:end])
                 continue
             part = range(begin, reached)
+            self._link_in_threads(search, changes, part)
+            table = self._table.arrays
             found += search.search(
                 table, plan, self._out.shape[1], changes, part, self._effects, version, left
             )
@@ -269,6 +271,17 @@ class QuadStore:
                 reached = end
             begin = reached
         return np.concatenate([self._out[:0], *found])
+
+    def _link_in_threads(self, search: ParallelSearch, changes: Ints, part: range) -> None:
+        """Add the new quads of a part of the changes to the indexes."""
+        begins = [part.start] * len(self._table.arrays.indexes)
+        while any(begin < part.stop for begin in begins):
+            begins = search.link(
+                self._table.arrays, self._compiled.plan, 1, changes, begins, part.stop,
+                self._effects,
+            )  # fmt: skip
+            if any(begin < part.stop for begin in begins):
+                self._make_room(changes[:0])
 
     def _is_bulk(self, changes: Ints) -> bool:
         """Whether changes are one transaction that is much larger than what is stored.
