@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 MAX_THREADS = 60
-"""Threads at most: sets of them are bits of an int64."""
+"""Threads at most: one thread stores the quads, so that more have nothing to do."""
 
 WORTH = 1024
 """Changes that are worth a thread; with fewer, the calling thread does everything."""

@@ -11,6 +11,7 @@ through, and what follows is a part of its own.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -160,7 +161,7 @@ def link_changes(
 def search_changes(
     block: Block, changes: Ints, begin: Int, end: Int, effects: Ints, first: Int, out: Ints, n: Int
 ) -> Int:
-    """Append the rows that some changes cause, the first of which has the version `first`.
+    """Append the rows that some changes cause, each as of its version: `first`, and its number.
 
     Returns the number of rows written, or `OUTPUT_FULL`, as `apply_changes` does.
     """
@@ -302,12 +303,14 @@ class ParallelSearch:
         self, spaces: list[ThreadSpace], begins: range, work: Callable[[ThreadSpace, int], Result]
     ) -> list[Result]:
         """Do something from each of some places, in whichever thread is free; the results."""
-        ahead = iter(begins)  # threads share it: each takes the next one
+        ahead = deque(begins)  # threads share it: each takes the next one
 
         def task(space: ThreadSpace, stop: Event) -> list[tuple[int, Result]]:
             found: list[tuple[int, Result]] = []
-            for begin in ahead:
-                if stop.is_set():
+            while not stop.is_set():
+                try:
+                    begin = ahead.popleft()
+                except IndexError:  # none is left
                     break
                 found.append((begin, work(space, begin)))
             return found
