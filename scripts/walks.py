@@ -138,7 +138,7 @@ WALKS: dict[str, tuple[Callable[[], Walk], int]] = {
     "`insert` to delta": (insert_to_delta, 14),
     "a rule that inserts": (rule_that_inserts, 24),
     "one change through the Spark stages": (change_on_spark, 26),
-    "`graphtide watch`, from a patch line to the printed row": (watch_command, 22),
+    "`graphtide watch`, from a patch line to the printed row": (watch_command, 23),
 }
 """What is traced, and how many files it may enter."""
 

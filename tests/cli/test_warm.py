@@ -41,7 +41,7 @@ def test_nothing_is_left_to_compile_for_queries_windows_rules_and_files():
     for part in warm.PARTS:
         warm.run_part(part)
     loops = [
-        search.apply.apply_changes, search.quadstream.match_changes, joins.join_step,
+        search.loops.apply_changes, search.quadstream.match_changes, joins.join_step,
         joins.semijoin_step, counts.consolidate_step, counts.distinct_step, groups.group_step,
         sorted_rows.sorted_step, sorted_rows.read_after,
         reach.step.reach_step, tokens.step.tokens_step, join.take_hits, absence.take_batch,

@@ -163,8 +163,12 @@ def prefixes(windows, step, parts):
     return [*found, (world.state(), ending(world))]
 
 
-def check_step(name, most):
-    """All or nothing, and the later changes come on top of it."""
+def check_step(name, most, *, certain=True):
+    """All or nothing, and the later changes come on top of it.
+
+    Where threads share the work, one of them may make fewer calls than before: then there is
+    perhaps no fault.
+    """
     windows, step, parts = STEPS[name]
     expected = prefixes(windows, step, parts)
     through = World(windows=windows)
@@ -173,10 +177,17 @@ def check_step(name, most):
     assert through.state() == expected[-1][0]
     assert counted.calls > 10
     for number in places(counted.calls, most):
-        world = World(windows=windows)
-        with pytest.raises(InjectedFault) as raised, fault_at(number):
-            step(world)
-        with after_fault(raised.value):
+        world, fault = World(windows=windows), None
+        try:
+            with fault_at(number):
+                step(world)
+        except InjectedFault as raised:
+            fault = raised
+        if fault is None and not certain:
+            assert world.state() == expected[-1][0]
+            continue
+        assert fault is not None
+        with after_fault(fault):
             state = world.state()
             reached = [at for at, (prefix, _) in enumerate(expected) if prefix == state]
             assert reached, "half done"
@@ -197,7 +208,7 @@ def test_all_or_nothing(name):
 def test_all_or_nothing_in_two_threads(name, monkeypatch):
     monkeypatch.setitem(globals(), "LiveGraph", partial(LiveGraph, threads=2))
     monkeypatch.setattr("graphtide.kernel.workers.WORTH", 0)
-    check_step(name, 12)
+    check_step(name, 12, certain=False)
 
 
 @pytest.mark.slow

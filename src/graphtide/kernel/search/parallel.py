@@ -37,6 +37,7 @@ from graphtide.kernel.rowtable import (
     row_hash,
 )
 from graphtide.kernel.search import arrays as col
+from graphtide.kernel.search import loops
 from graphtide.kernel.search.ahead import (
     ONLY_PARTNERS,
     find_dispatch,
@@ -44,8 +45,7 @@ from graphtide.kernel.search.ahead import (
     prefetch_block,
     prefetch_row,
 )
-from graphtide.kernel.search.apply import OUTPUT_FULL, begin_call, delete_quad, store_arrays
-from graphtide.kernel.search.evaluate import evaluate_rows
+from graphtide.kernel.search.loops import OUTPUT_FULL, begin_call, delete_quad, store_arrays
 from graphtide.kernel.search.react import react
 from graphtide.views import make_block
 
@@ -288,12 +288,14 @@ class ParallelSearch:
             end = min(begin + EVALUATED_AT_ONCE, high)
 
             def step(at: int, out: Ints, n: int) -> int:
-                return int(evaluate_rows(table, space.plan, tx, space.counts, at, end, out, n))
+                return int(
+                    loops.evaluate_rows(table, space.plan, tx, space.counts, at, end, out, n)
+                )
 
             return space.rows(step, begin, left)
 
         spaces = self._spaces(table, plan, width)
-        evaluate_rows(table, spaces[0].plan, tx, spaces[0].counts, 0, 0, spaces[0].out, 0)
+        loops.evaluate_rows(table, spaces[0].plan, tx, spaces[0].counts, 0, 0, spaces[0].out, 0)
         return self._divided(spaces, range(0, high, EVALUATED_AT_ONCE), evaluate)
 
     def _spaces(self, table: Table, plan: SearchArrays, width: int) -> list[ThreadSpace]:

@@ -16,11 +16,10 @@ import numpy as np
 from graphtide.kernel.batch import DIFF, TX, Ints, longer
 from graphtide.kernel.rowtable import HIGH, LIVE, USED, RowTable, Table
 from graphtide.kernel.search import arrays as col
+from graphtide.kernel.search import loops
 from graphtide.kernel.search.alone import only_programs
-from graphtide.kernel.search.apply import TABLE_FULL, apply_changes
 from graphtide.kernel.search.bulk import difference, link_table, load_table
 from graphtide.kernel.search.compile import NO_PROGRAMS, Compiled, GonePrograms, compile_programs
-from graphtide.kernel.search.evaluate import chain_rows, count_quads, evaluate_rows, find_rows
 from graphtide.kernel.search.parallel import (
     EVALUATED_AT_ONCE,
     ParallelSearch,
@@ -321,7 +320,7 @@ class QuadStore:
         if self._left < many:
             self._look(many)
         self._left -= many
-        kernel: Any = apply_changes
+        kernel: Any = loops.apply_changes
         written: int = kernel(
             self._block, self._store_all, reacts, self._call,
             changes, first, end, self._effects, self._out, n,
@@ -329,7 +328,7 @@ class QuadStore:
         left: Allowance | None = None  # most changes need no room, and no look at the clock
         while written < 0:
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
-            if written == TABLE_FULL:
+            if written == loops.TABLE_FULL:
                 self._make_room(changes[stopped:end])
             else:
                 left = left or Allowance(self.limits, "flush")
@@ -416,7 +415,7 @@ class QuadStore:
         """All matches of some programs now, given by place, as they are put out."""
         plan, t = self._plan, self._table.arrays
         sizes = np.zeros(len(plan.dispatch), np.int64)
-        count_quads(t, plan.dispatch, sizes)
+        loops.count_quads(t, plan.dispatch, sizes)
         chosen = only_programs(plan, programs, sizes)
         if self._parallel is not None and self._parallel.is_worth(len(self)):
             parts = self._parallel.evaluate(t, chosen, self._out.shape[1], tx, left)
@@ -426,7 +425,7 @@ class QuadStore:
         self._counts[col.RESUME] = 0  # what an interrupt may have left
         for first in range(0, high, EVALUATED_AT_ONCE):
             end = min(first + EVALUATED_AT_ONCE, high)
-            written = evaluate_rows(t, chosen, tx, self._counts, first, end, out, n)
+            written = loops.evaluate_rows(t, chosen, tx, self._counts, first, end, out, n)
             while written < 0:
                 stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
                 try:
@@ -435,7 +434,7 @@ class QuadStore:
                 except BaseException:
                     self._counts[col.RESUME] = 0
                     raise
-                written = evaluate_rows(t, chosen, tx, self._counts, stopped, end, out, n)
+                written = loops.evaluate_rows(t, chosen, tx, self._counts, stopped, end, out, n)
             n = int(written)
             left.check_time()
         return out[:n]
@@ -443,7 +442,7 @@ class QuadStore:
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Which of these quads are present."""
         found = np.empty(len(quads), np.int32)
-        find_rows(self._table.arrays, np.ascontiguousarray(quads, np.int32), found)
+        loops.find_rows(self._table.arrays, np.ascontiguousarray(quads, np.int32), found)
         return found >= 0
 
     def chain(self, quad: tuple[int, int, int, int]) -> Ints | None:
@@ -459,10 +458,10 @@ class QuadStore:
         index = max(usable, key=lambda i: len(keys[i]))
         t = self._table.arrays
         found = np.empty(64, np.int32)
-        length = int(chain_rows(t, index, key, found))
+        length = int(loops.chain_rows(t, index, key, found))
         if length > len(found):
             found = np.empty(length, np.int32)
-            chain_rows(t, index, key, found)
+            loops.chain_rows(t, index, key, found)
         rows: Ints = t.rows[found[:length], :4]
         return rows[(rows[:, known] == key[0, known]).all(axis=1)]
 
