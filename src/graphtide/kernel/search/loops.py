@@ -85,12 +85,10 @@ def link_all(t: Table, links: Int, row: Int) -> None:
 
 
 @inlined
-def insert_quad(
-    t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int, version: Int
-) -> Int:
+def insert_quad(t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int) -> Int:
     """Store a new quad and add it to its chains."""
     row = add_row(t, slot, hash_, changes, at, 2)
-    t.rows[row, col.VERSION] = version
+    t.rows[row, col.VERSION] = col.SETTLED
     link_all(t, links, row)
     return row
 
@@ -158,7 +156,7 @@ def apply_changes(
                 if not has_room(t, links):
                     counts[col.STOPPED], counts[col.WRITTEN] = i, n
                     return TABLE_FULL
-                row = insert_quad(t, links, slot, hash_, changes, i, col.SETTLED)
+                row = insert_quad(t, links, slot, hash_, changes, i)
                 effects[i] = 1
                 counts[col.APPLIED] = i + 1
         if reacts:
