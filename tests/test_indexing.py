@@ -15,12 +15,12 @@ PROBE = """
 import sys
 import numba
 import numpy as np
-from graphtide.jit import inlined
+from graphtide.jit import compiled
 
-def element(values, at):
+def element(values: "Longs1", at: "Int"):
     return values[at]
 
-def last(values, at):
+def last(values: "Longs2", at: "Int"):
     return values[at, -1]
 
 def attempt(function, *given):
@@ -33,7 +33,7 @@ row, table = np.arange(3), np.arange(6).reshape(2, 3)
 theirs = [numba.njit(element), numba.njit(last)]
 print(*(theirs[0](row, at) for at in (0, 2, -1)), theirs[1](table, 0))
 element.__module__ = last.__module__ = "graphtide.probe"
-ours = [inlined(element), inlined(last)]
+ours = [compiled(element), compiled(last)]
 for at in (0, 2, 3, -1):
     print(at, attempt(ours[0], row, at))
 print(attempt(ours[1], table, 0))

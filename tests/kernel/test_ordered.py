@@ -34,7 +34,7 @@ from graphtide.kernel.ordered import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.kernel.batch import Int, Ints, Longs
+    from graphtide.arrays import Int, Ints2, Longs1
 
 pytestmark = pytest.mark.skipif(not JIT, reason="trees are compiled")
 
@@ -43,7 +43,7 @@ Change = tuple[int, int, int]
 
 
 @compiled
-def change_all(t: Trees, roots: Longs, changes: Ints, before: Longs) -> None:
+def change_all(t: Trees, roots: Longs1, changes: Ints2, before: Longs1) -> None:
     """Apply changes; how often each value was there."""
     for i in range(len(changes)):
         tree, value = changes[i, 0], changes[i, 1]

@@ -16,7 +16,7 @@ from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
 from graphtide.errors import DataError, TermError
 from graphtide.rdf import kinds
 from graphtide.rdf.dictionary import CACHED_TERMS, TermDictionary
-from graphtide.rdf.kernels.terms import KernelTermTable
+from graphtide.rdf.kernels.table import KernelTermTable
 from graphtide.rdf.term_tables import PlainTermTable, string_array, text_column
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -24,7 +24,7 @@ from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rdf.formats.change_log import read_changes, write_changes
 from graphtide.rdf.formats.results import ResultRows, json_term, rows_text, term_of_json
-from graphtide.rdf.kernels.terms import KernelTermTable
+from graphtide.rdf.kernels.table import KernelTermTable
 from graphtide.rdf.term_tables import PlainTermTable, text_column
 from graphtide.rdf.terms import (
     TripleTerm,

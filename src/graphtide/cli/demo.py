@@ -260,12 +260,12 @@ def warm(
     ] = False,
 ) -> int:
     """Compile the loops."""
-    from graphtide.warm import warm_up
+    from graphtide.warm import all_loops, compile_loops, to_stderr
 
     if not JIT:
         print("there is nothing to compile: GRAPHTIDE_NO_JIT is set", file=sys.stderr)
         return 0
-    warm_up(lambda line: print(line, file=sys.stderr, flush=True))
+    compile_loops(all_loops(), to_stderr)
     if not no_spark and find_spec("pyspark") is not None:
         from graphtide.spark import warm_up as spark
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphtide.jit import compiled
-from graphtide.kernel.batch import DIFF, MOST_COPIES, TX, VALUES, Int, Ints, Longs, too_many_copies
+from graphtide.kernel.batch import DIFF, MOST_COPIES, TX, VALUES, Int, Ints, too_many_copies
 from graphtide.kernel.rowtable import (
     HEAD,
     RowTable,
@@ -27,6 +27,7 @@ from graphtide.views import UNKNOWN, ints1, ints2, longs1, make_block, not_copie
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from graphtide.arrays import Ints2, Longs1
     from graphtide.views import Block
 
 COUNT_BEFORE, DELTA_VALUES = 2, 3
@@ -40,7 +41,7 @@ SPARSE, LEAST_ROOM = 8, 4096
 
 
 @compiled
-def consolidate_step(block: Block, width: int, batch: Ints, out: Ints) -> tuple[Int, Int]:
+def consolidate_step(block: Block, width: int, batch: Ints2, out: Ints2) -> tuple[Int, Int]:
     """Consolidate each transaction into the table; write the rows that changed, return how many.
 
     Returns also the sum of all diffs. The block has the table, the columns of the batch that it
@@ -184,14 +185,14 @@ class Answer:
 
 @compiled
 def distinct_step(
-    rows: Ints,
-    slots: Ints,
-    heads: Ints,
-    indexes: Ints,
-    meta: Longs,
+    rows: Ints2,
+    slots: Ints2,
+    heads: Ints2,
+    indexes: Ints2,
+    meta: Longs1,
     width: int,
-    batch: Ints,
-    out: Ints,
+    batch: Ints2,
+    out: Ints2,
 ) -> Int:
     """Count each row; write +1 or -1 where its count crosses zero; the number written."""
     t = Table(rows, slots, heads, indexes, meta, width)

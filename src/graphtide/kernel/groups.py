@@ -31,6 +31,7 @@ from graphtide.views import floats1, ints1, ints2, longs1, longs2, make_block, n
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from graphtide.arrays import Floats1, Ints1, Ints2, Longs2
     from graphtide.views import Block
 
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -143,9 +144,9 @@ def result(
 def group_step(
     block: Block,
     width: int,
-    batch: Ints,
-    classes: Ints,
-    numbers: Numbers,
+    batch: Ints2,
+    classes: Ints1,
+    numbers: Floats1,
 ) -> tuple[Int, Int]:
     """Add a batch; write an event for each transaction and group, return how many.
 
@@ -228,7 +229,7 @@ def group_step(
 
 
 @compiled
-def drop_groups(t: Table, totals: Longs, events: Ints) -> None:
+def drop_groups(t: Table, totals: Longs2, events: Ints2) -> None:
     """Remove the groups of some events, each named once or more, that have no rows."""
     for e in range(len(events)):
         group = events[e, GROUP]
@@ -277,7 +278,7 @@ def changed_rows(
 
 
 @compiled
-def write_rows(block: Block, many: int, literals: Ints, out: Ints) -> tuple[Int, bool]:
+def write_rows(block: Block, many: int, literals: Ints1, out: Ints2) -> tuple[Int, bool]:
     """`changed_rows` of the block of a `GroupTable`."""
     return changed_rows(
         ints2(block, 0), ints2(block, 14), ints1(block, 19), ints2(block, 16), many,

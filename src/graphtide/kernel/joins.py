@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.batch import (
-    DIFF,
-    MOST_COPIES,
-    TX,
-    VALUES,
-    Int,
-    Ints,
-    Longs,
-    longer,
-    too_many_copies,
-)
+from graphtide.kernel.batch import DIFF, MOST_COPIES, TX, VALUES, Int, Ints, longer, too_many_copies
 from graphtide.kernel.rowtable import (
     HEAD,
     LENGTH,
@@ -40,6 +30,8 @@ from graphtide.limits import allowance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from graphtide.arrays import Ints1, Ints2, Longs1
 
 
 PAIRS = 1 << 24
@@ -155,15 +147,15 @@ def probe(
 def join_step(
     lt: Table,
     rt: Table,
-    left: Ints,
-    right: Ints,
-    keys: Ints,
-    outputs: Ints,
-    loose: Ints,
-    overlap: Ints,
-    key: Ints,
-    out: Ints,
-    state: Longs,
+    left: Ints2,
+    right: Ints2,
+    keys: Ints2,
+    outputs: Ints2,
+    loose: Ints2,
+    overlap: Ints2,
+    key: Ints2,
+    out: Ints2,
+    state: Longs1,
     most: Int,
 ) -> bool:
     """Process both inputs in transaction order; True if the output has to grow first.
@@ -317,13 +309,13 @@ def process_left(
 def semijoin_step(
     lt: Table,
     rt: Table,
-    left: Ints,
-    right: Ints,
-    columns: Ints,
+    left: Ints2,
+    right: Ints2,
+    columns: Ints1,
     negated: bool,
-    key: Ints,
-    out: Ints,
-    state: Longs,
+    key: Ints2,
+    out: Ints2,
+    state: Longs1,
 ) -> bool:
     """Process both inputs in transaction order; False if the output has to grow first.
 

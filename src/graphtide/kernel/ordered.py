@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import compiled, inlined
+from graphtide.jit import bundle, compiled, inlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from graphtide.arrays import Floats1, Ints2, Longs1, Longs2
     from graphtide.kernel.batch import Int, Ints, Longs
-    from graphtide.kernel.values import Numbers
 
 ID, TIMES = 0, 1
 """Columns of a cell in a leaf: a value, and how often it is there."""
@@ -55,13 +55,14 @@ MAX_LEVELS = 8
 """Levels of the highest tree, and one more: blocks of 32 entries have 2^35 values on seven."""
 
 
+@bundle
 class Trees(NamedTuple):
     """The entries of all trees: keys, the same as integers, cells; and what is free."""
 
-    keys: Numbers
-    words: Longs
-    cells: Ints
-    meta: Longs
+    keys: Floats1
+    words: Longs1
+    cells: Ints2
+    meta: Longs1
 
 
 # ---- blocks --------------------------------------------------------------------------------------
@@ -374,7 +375,7 @@ def outermost(t: Trees, root: Int, last: Int) -> Int:
 
 
 @compiled
-def copy_values(t: Trees, roots: Longs, path: Longs, out: Ints) -> Int:
+def copy_values(t: Trees, roots: Longs1, path: Longs2, out: Ints2) -> Int:
     """Copy the cells of all values of some trees; how many there are.
 
     `path` has an entry and an end for each level.

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import compiled, inlined
+from graphtide.jit import bundle, compiled, inlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from graphtide.kernel.batch import Int, Ints, Longs
+    from graphtide.arrays import Ints2, Longs1
+    from graphtide.kernel.batch import Int, Ints
 
 LIVE, HIGH, FREE = 0, 1, 2
 """Cells of `meta`: live rows, peak number of rows, first free row + 1."""
@@ -51,14 +52,15 @@ HELD_AT_ONCE = 1 << 16
 """Rows that are copied at a time, to tell which ids a table holds."""
 
 
+@bundle
 class Table(NamedTuple):
     """The arrays of a RowTable, as compiled loops take them."""
 
-    rows: Ints
-    slots: Ints
-    heads: Ints
-    indexes: Ints
-    meta: Longs
+    rows: Ints2
+    slots: Ints2
+    heads: Ints2
+    indexes: Ints2
+    meta: Longs1
     width: int
 
 
@@ -319,7 +321,7 @@ def add_to_keyed_row(t: Table, key: Int, diff: Int, source: Ints, at: Int, colum
 
 
 @compiled
-def rehash(old: Ints, base: Int, size: Int, new: Ints, new_base: Int, new_size: Int) -> None:
+def rehash(old: Ints2, base: Int, size: Int, new: Ints2, new_base: Int, new_size: Int) -> None:
     """Copy the entries of one hash region into a larger, empty one."""
     for slot in range(size):
         if old[base + slot, HEAD] != 0:
@@ -333,7 +335,7 @@ def rehash(old: Ints, base: Int, size: Int, new: Ints, new_base: Int, new_size: 
 
 
 @compiled
-def copy_live(rows: Ints, high: Int, width: Int, out: Ints) -> None:
+def copy_live(rows: Ints2, high: Int, width: Int, out: Ints2) -> None:
     """Copy the first columns of the live rows, in storage order."""
     n = 0
     for row in range(high):

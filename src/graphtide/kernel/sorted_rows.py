@@ -32,6 +32,7 @@ from graphtide.views import floats1, ints2, longs1, make_block, not_copied
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from graphtide.arrays import Floats1, Ints1, Ints2
     from graphtide.kernel.values import Numbers
     from graphtide.views import Block
 
@@ -46,13 +47,13 @@ FEW = 64
 def sorted_step(
     block: Block,
     width: int,
-    batch: Ints,
+    batch: Ints2,
     begin: int,
     column: int,
     sign: float,
     known: int,
-    classes: Ints,
-    numbers: Numbers,
+    classes: Ints1,
+    numbers: Floats1,
     bound: float,
 ) -> Int:
     """Add rows of a batch, up to the first that is not after the bound; its index, or the length.
@@ -104,7 +105,7 @@ def entry_after(t: Trees, root: Int, key: float) -> Int:
 
 @compiled
 def read_after(
-    block: Block, width: int, column: int, bound: float, probe: Ints, out: Ints, reached: Numbers
+    block: Block, width: int, column: int, bound: float, probe: Ints2, out: Ints2, reached: Floats1
 ) -> Int:
     """Write the rows of the next numbers after a bound, as many numbers as there is room for.
 

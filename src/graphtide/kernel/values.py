@@ -16,6 +16,7 @@ from graphtide.jit import compiled, inlined
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graphtide.arrays import Floats1, Ints1, Ints2, Kinds1, Longs1
     from graphtide.kernel.batch import Int, Ints, Longs
 
 Kinds = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
@@ -72,7 +73,7 @@ def compare_one(op: Int, a: Int, b: Int, kinds: Kinds, numbers: Numbers) -> Int:
 
 @compiled
 def compare_columns(
-    op: Int, left: Ints, right: Ints, kinds: Kinds, numbers: Numbers, out: Kinds
+    op: Int, left: Ints1, right: Ints1, kinds: Kinds1, numbers: Floats1, out: Kinds1
 ) -> None:
     """Outcomes of `left op right`; a column of one id serves for all rows."""
     for i in range(len(out)):
@@ -168,13 +169,13 @@ def judge(op: Int, a: float, kind_a: Int, b: float, kind_b: Int) -> Int:
 @compiled
 def calculate_rows(
     op: Int,
-    steps: Ints,
-    batch: Ints,
-    kinds: Kinds,
-    numbers: Numbers,
-    stack: Numbers,
-    stack_kinds: Kinds,
-    out: Kinds,
+    steps: Ints2,
+    batch: Ints2,
+    kinds: Kinds1,
+    numbers: Floats1,
+    stack: Floats1,
+    stack_kinds: Kinds1,
+    out: Kinds1,
 ) -> None:
     """Run a calculation for each row, which leaves two results, and compare them."""
     top: Int
@@ -236,7 +237,7 @@ def is_sampled(value: Int, level: Int) -> bool:
 
 @compiled
 def sort_by_predicate(
-    quads: Ints, counts: Longs, ends: Longs, subjects: Ints, objects: Ints
+    quads: Ints2, counts: Longs1, ends: Longs1, subjects: Ints1, objects: Ints1
 ) -> None:
     """Write subjects and objects in the order of predicates (a counting sort), if these count.
 
@@ -253,13 +254,13 @@ def sort_by_predicate(
 
 @compiled
 def count_degrees(
-    values: Ints,
-    begins: Longs,
-    counts: Longs,
-    degrees: Ints,
-    distinct: Longs,
-    hubs: Ints,
-    samples: Ints,
+    values: Ints1,
+    begins: Longs1,
+    counts: Longs1,
+    degrees: Ints1,
+    distinct: Longs1,
+    hubs: Ints2,
+    samples: Ints2,
 ) -> tuple[Int, Int]:
     """Count the different values of each predicate; write hubs and samples, return how many.
 

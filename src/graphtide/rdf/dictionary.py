@@ -373,7 +373,7 @@ class TermDictionary:
 def _new_table() -> term_tables.TermTable:
     if not JIT:
         return term_tables.PlainTermTable()
-    from graphtide.rdf.kernels.terms import KernelTermTable  # noqa: PLC0415 - needs Numba
+    from graphtide.rdf.kernels.table import KernelTermTable  # noqa: PLC0415 - needs Numba
 
     return KernelTermTable()
 

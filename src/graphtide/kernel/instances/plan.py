@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from graphtide.jit import bundle
+
 if TYPE_CHECKING:
+    from graphtide.arrays import Ints1, Ints2
     from graphtide.kernel.batch import Ints
 
 Variables = tuple[int, ...]
@@ -95,16 +98,17 @@ BITS = 31
 """Patterns per word of a mask."""
 
 
+@bundle
 class Layout(NamedTuple):
     """A decomposed query as arrays; `walks` has those of `_make_walks`."""
 
-    groups: Ints
-    full: Ints
-    nodes: Ints
-    kids: Ints
-    steps: Ints
-    walks: Ints
-    patterns: Ints
+    groups: Ints2
+    full: Ints2
+    nodes: Ints2
+    kids: Ints1
+    steps: Ints2
+    walks: Ints2
+    patterns: Ints2
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ opposite order. The loop stops when output or table have no room left, and can b
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from graphtide.jit import compiled, inlined
@@ -35,6 +37,9 @@ from graphtide.kernel.instances.state import (
     walk_next,
 )
 from graphtide.kernel.rowtable import HEAD, Table, find_slot, remove_row, row_hash
+
+if TYPE_CHECKING:
+    from graphtide.arrays import Ints1, Ints2, Longs1, Longs2
 
 FRESH, PROPAGATE, WRITE = 0, 1, 2
 """Phases of an event."""
@@ -188,14 +193,14 @@ def clear_bit(
 def instances_step(
     t: Table,
     layout: Layout,
-    state: Ints,
-    root: Ints,
-    regs: Longs,
-    frames: Longs,
-    bind: Ints,
-    key: Ints,
-    events: Ints,
-    out: Ints,
+    state: Ints2,
+    root: Ints2,
+    regs: Longs1,
+    frames: Longs2,
+    bind: Ints1,
+    key: Ints2,
+    events: Ints2,
+    out: Ints2,
 ) -> Int:
     """Process events `[tx, diff, pattern, instance…]` one by one; the reason for stopping."""
     last = frames.shape[0] - 1

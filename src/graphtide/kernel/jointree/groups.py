@@ -17,6 +17,7 @@ from graphtide.kernel.jointree.state import Changes, GroupEvents, Weighted, add_
 from graphtide.kernel.rowtable import HEAD, Table, add_row, find_slot, remove_row, row_hash
 
 if TYPE_CHECKING:
+    from graphtide.arrays import Ints1, Ints2, Longs2
     from graphtide.kernel.batch import Int, Ints, Longs
 
 
@@ -77,14 +78,20 @@ def change_groups(run: GroupEvents, changes: Changes, table: Int, state: Longs) 
 
 @compiled
 def write_rows(
-    rows: Ints, shown: Ints, picked: Ints, events: Ints, results: Ints, literals: Ints, out: Ints
+    rows: Ints2,
+    shown: Ints2,
+    picked: Ints1,
+    events: Ints2,
+    results: Ints2,
+    literals: Ints1,
+    out: Ints2,
 ) -> tuple[Int, bool]:
     """`changed_rows` of all events."""
     return changed_rows(rows, shown, picked, events, len(events), results, literals, out)
 
 
 @compiled
-def drop_groups(t: Table, totals: Longs, events: Ints) -> None:
+def drop_groups(t: Table, totals: Longs2, events: Ints2) -> None:
     """Remove the groups of some events, each named once or more, that have nothing."""
     for e in range(len(events)):
         group = events[e, GROUP]

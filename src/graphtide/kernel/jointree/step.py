@@ -52,6 +52,7 @@ from graphtide.kernel.rowtable import (
 from graphtide.views import ints1, ints2, longs1, longs2
 
 if TYPE_CHECKING:
+    from graphtide.arrays import Floats1, Ints1
     from graphtide.kernel.groups import Numbers
     from graphtide.views import Block
 
@@ -349,10 +350,10 @@ def tree_step(
     block: Block,
     width: int,
     key_width: int,
-    which: Ints,
+    which: Ints1,
     batches: Block,
-    classes: Ints,
-    numbers: Numbers,
+    classes: Ints1,
+    numbers: Floats1,
 ) -> Int:
     """Take in a batch of each of some inputs; why it returns, see `DONE`.
 

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import compiled, inlined
+from graphtide.jit import bundle, compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, VALUES
 
 if TYPE_CHECKING:
-    from graphtide.kernel.batch import Int, Ints, Longs
+    from graphtide.arrays import Ints1, Ints2, Longs1
+    from graphtide.kernel.batch import Int, Ints
     from graphtide.kernel.rowtable import Table
 
 OUT, IN, MARK, WANTED, PLACE, SIZE, CAPACITY = range(7)
@@ -48,19 +49,20 @@ SHORT_WAY, FEW_EDGES = 64, 16
 """How far, and from how many edges, another way to the source is looked for at once."""
 
 
+@bundle
 class Forest(NamedTuple):
     """The arrays of a `ReachKernel`, as compiled loops take them."""
 
     nodes: Table
     edges: Table
-    of_node: Ints
-    of_edge: Ints
-    starts: Longs
-    cells: Ints
-    sources: Ints
-    listed: Ints
-    queue: Ints
-    meta: Longs
+    of_node: Ints2
+    of_edge: Ints2
+    starts: Longs1
+    cells: Ints2
+    sources: Ints1
+    listed: Ints1
+    queue: Ints2
+    meta: Longs1
 
 
 @inlined
@@ -152,7 +154,7 @@ def move_tree(f: Forest, source: Int, cells: Ints, begin: Int, capacity: Int) ->
 
 
 @compiled
-def compact(f: Forest, cells: Ints) -> None:
+def compact(f: Forest, cells: Ints2) -> None:
     """Move all trees to a new array, each with just enough cells."""
     used = 0
     for k in range(f.meta[TREES]):
@@ -164,7 +166,7 @@ def compact(f: Forest, cells: Ints) -> None:
 
 
 @compiled
-def grow(f: Forest, source: Int, count: Int, stamp: Int, tx: Int, out: Ints, state: Longs) -> Int:
+def grow(f: Forest, source: Int, count: Int, stamp: Int, tx: Int, out: Ints2, state: Longs1) -> Int:
     """Let a tree have `count` nodes in the queue, which are marked, and all that follow them.
 
     Changes nothing if there is no room for that.
@@ -226,7 +228,7 @@ def other_way(f: Forest, source: Int, top: Int) -> Int:
 
 
 @compiled
-def shrink(f: Forest, source: Int, top: Int, tx: Int, out: Ints, state: Longs) -> Int:
+def shrink(f: Forest, source: Int, top: Int, tx: Int, out: Ints2, state: Longs1) -> Int:
     """The edge to a node of a tree is gone: remove what hung on it and is not reached otherwise."""
     start = other_way(f, source, top)
     if start >= 0:

@@ -16,6 +16,8 @@ from graphtide.limits import allowance
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from graphtide.arrays import Ints2, Longs1
+
 COUNTING, CHANGING, SETTLING = 0, 1, 2
 """Phases of a transaction: demand is counted, edges change, trees come and go."""
 
@@ -79,7 +81,7 @@ def read_key(f: Forest, rows: Ints, at: Int, column: Int, key: Ints) -> None:
 
 
 @compiled
-def begin_change(f: Forest, edges: Ints, i: Int, every: bool, key: Ints) -> Int:
+def begin_change(f: Forest, edges: Ints2, i: Int, every: bool, key: Ints2) -> Int:
     """Insert or delete an edge, and list the trees to look at; how many, or -1 for no change."""
     read_key(f, edges, i, 0, key)
     if edges[i, DIFF] > 0:
@@ -114,7 +116,7 @@ def begin_change(f: Forest, edges: Ints, i: Int, every: bool, key: Ints) -> Int:
 
 
 @compiled
-def change_edge(f: Forest, edges: Ints, every: bool, key: Ints, out: Ints, state: Longs) -> Int:
+def change_edge(f: Forest, edges: Ints2, every: bool, key: Ints2, out: Ints2, state: Longs1) -> Int:
     """Insert or delete one edge, tree by tree."""
     i = state[trees.EDGE]
     if state[trees.AT] < 0:
@@ -182,7 +184,7 @@ def drop_tree(f: Forest, source: Int, tx: Int, out: Ints, state: Longs) -> Int:
 
 
 @compiled
-def settle(f: Forest, source: Int, tx: Int, out: Ints, state: Longs) -> Int:
+def settle(f: Forest, source: Int, tx: Int, out: Ints2, state: Longs1) -> Int:
     """Give a node a tree if it is wanted, and none if it is not."""
     wanted = f.of_node[source, trees.WANTED] > 0
     status: Int = trees.DONE
@@ -210,7 +212,7 @@ def settle(f: Forest, source: Int, tx: Int, out: Ints, state: Longs) -> Int:
 
 @compiled
 def reach_step(
-    f: Forest, edges: Ints, sources: Ints, every: bool, key: Ints, out: Ints, state: Longs
+    f: Forest, edges: Ints2, sources: Ints2, every: bool, key: Ints2, out: Ints2, state: Longs1
 ) -> Int:
     """Process both inputs transaction by transaction; why it stops before the end, or trees.DONE.
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from graphtide.jit import bundle
+
 if TYPE_CHECKING:
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.arrays import Ints1, Ints2, Longs1, Longs2
 
 HIDDEN = 1 << 30
 """Graph ids from here on are internal: graph variables do not match them."""
@@ -71,6 +73,7 @@ OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
 """Columns of the output."""
 
 
+@bundle
 class SearchArrays(NamedTuple):
     """All installed programs as arrays, and scratch space for the search.
 
@@ -82,22 +85,22 @@ class SearchArrays(NamedTuple):
     version as of which is searched.
     """
 
-    patterns: Ints
-    programs: Ints
-    checks: Ints
-    seeds: Ints
-    dispatch: Ints
-    walks: Longs
-    probes: Ints
-    probes_from: Ints
-    bind: Ints
-    walk_bind: Ints
-    key: Ints
-    frames: Longs
-    inner: Longs
-    walk: Longs
-    ahead: Longs
-    now: Longs
+    patterns: Ints2
+    programs: Ints2
+    checks: Ints2
+    seeds: Ints2
+    dispatch: Ints2
+    walks: Longs1
+    probes: Ints2
+    probes_from: Ints1
+    bind: Ints1
+    walk_bind: Ints1
+    key: Ints2
+    frames: Longs2
+    inner: Longs2
+    walk: Longs2
+    ahead: Longs2
+    now: Longs1
 
 
 def own_scratch(plan: SearchArrays) -> SearchArrays:

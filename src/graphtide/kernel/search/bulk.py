@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import JIT, compiled, inlined
+from graphtide.jit import JIT, bundle, compiled, inlined
 from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.kernel.rowtable import (
     HASH,
@@ -31,6 +31,7 @@ if JIT:
     from graphtide.prefetch import prefetch
 
 if TYPE_CHECKING:
+    from graphtide.arrays import Ints1, Ints2, Longs1
     from graphtide.kernel.batch import Int, Ints, Longs
     from graphtide.kernel.rowtable import RowTable
 
@@ -42,13 +43,14 @@ AHEAD = 16
 """How many rows ahead rows are prefetched."""
 
 
+@bundle
 class Sorting(NamedTuple):
     """Scratch space: a hash for each quad, and quads with their hashes by part."""
 
-    hashes: Ints
-    order: Ints
-    ordered: Ints
-    ends: Longs
+    hashes: Ints1
+    order: Ints1
+    ordered: Ints1
+    ends: Longs1
 
 
 def sorting(many: int) -> Sorting:
@@ -154,7 +156,9 @@ def new_links(dispatch: Ints, before: Ints, predicate: Int) -> Int:
 
 
 @compiled
-def count_links(quads: Ints, column: Int, many: Int, now: Ints, before: Ints, out: Longs) -> None:
+def count_links(
+    quads: Ints2, column: Int, many: Int, now: Ints2, before: Ints2, out: Longs1
+) -> None:
     """How many quads, whose predicates are in a column, each index gets that did not have them."""
     for i in range(many):
         links = new_links(now, before, quads[i, column])
@@ -163,7 +167,7 @@ def count_links(quads: Ints, column: Int, many: Int, now: Ints, before: Ints, ou
 
 
 @compiled
-def link_rows(t: Table, s: Sorting, dispatch: Ints, before: Ints) -> None:
+def link_rows(t: Table, s: Sorting, dispatch: Ints2, before: Ints2) -> None:
     """Add the quads of a table to indexes in which there is room for them."""
     link_sorted(t, s, dispatch, before, t.meta[HIGH])
 
@@ -172,11 +176,11 @@ def link_rows(t: Table, s: Sorting, dispatch: Ints, before: Ints) -> None:
 def load_quads(
     t: Table,
     s: Sorting,
-    dispatch: Ints,
-    nothing: Ints,
-    changes: Ints,
-    effects: Ints,
-    counts: Longs,
+    dispatch: Ints2,
+    nothing: Ints2,
+    changes: Ints2,
+    effects: Ints1,
+    counts: Longs1,
     call: Int,
 ) -> None:
     """Apply changes that insert into a table without rows, in which there is room for them.

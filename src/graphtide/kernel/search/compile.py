@@ -44,6 +44,7 @@ from graphtide.kernel.search.program import MAX_PATTERNS, needed_indexes, walks_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from graphtide.arrays import Ints2
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.kernel.search.program import Columns, SearchProgram
 
@@ -442,7 +443,7 @@ def _dispatch(predicates: Ints, links: dict[int, int]) -> tuple[Ints, Longs]:
 
 
 @compiled
-def fill_dispatch(table: Ints, lines: Ints) -> None:
+def fill_dispatch(table: Ints2, lines: Ints2) -> None:
     """Put all lines but the first one into a hash table by their predicates."""
     mask = len(table) - 2
     for line in range(1, len(lines)):

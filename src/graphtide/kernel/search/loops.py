@@ -41,6 +41,7 @@ from graphtide.kernel.search.react import emit, passes, react
 from graphtide.views import ints1, ints2, longs1, longs2
 
 if TYPE_CHECKING:
+    from graphtide.arrays import Ints1, Ints2, Longs1
     from graphtide.kernel.batch import Int, Ints, Longs
     from graphtide.views import Block
 
@@ -108,11 +109,11 @@ def apply_changes(
     store_all: bool,
     reacts: bool,
     call: Int,
-    changes: Ints,
+    changes: Ints2,
     begin: Int,
     end: Int,
-    effects: Ints,
-    out: Ints,
+    effects: Ints1,
+    out: Ints2,
     n: Int,
 ) -> Int:
     """Apply changes `[tx, diff, s, p, o, g]` one by one; if `reacts`, append the rows they change.
@@ -176,7 +177,7 @@ def apply_changes(
 
 @compiled
 def evaluate_rows(
-    t: Table, p: SearchArrays, tx: Int, counts: Longs, begin: Int, end: Int, out: Ints, n: Int
+    t: Table, p: SearchArrays, tx: Int, counts: Longs1, begin: Int, end: Int, out: Ints2, n: Int
 ) -> Int:
     """All matches, from scratch, that the seeds of a plan find from the rows `begin` to `end`.
 
@@ -215,7 +216,7 @@ def evaluate_rows(
 
 
 @compiled
-def count_quads(t: Table, dispatch: Ints, sizes: Longs) -> None:
+def count_quads(t: Table, dispatch: Ints2, sizes: Longs1) -> None:
     """The number of quads of each dispatch line."""
     for row in range(t.meta[HIGH]):
         if t.rows[row, 4] != 0:
@@ -223,14 +224,14 @@ def count_quads(t: Table, dispatch: Ints, sizes: Longs) -> None:
 
 
 @compiled
-def find_rows(t: Table, quads: Ints, found: Ints) -> None:
+def find_rows(t: Table, quads: Ints2, found: Ints1) -> None:
     """The row of each quad, or -1."""
     for i in range(len(quads)):
         found[i] = find_row(t, quads, i, 0)
 
 
 @compiled
-def chain_rows(t: Table, index: Int, key: Ints, found: Ints) -> Int:
+def chain_rows(t: Table, index: Int, key: Ints2, found: Ints1) -> Int:
     """Write the rows of a chain, as many as there is room for; the length of the chain."""
     head = find_head(t, index, key_hash(t, index, key, 0), key, 0)
     row = t.heads[head, HEAD] - 1

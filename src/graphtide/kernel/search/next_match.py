@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.jit import compiled, inlined
+from graphtide.jit import inlined, subroutine
 from graphtide.kernel.rowtable import HEAD, HIGH, LENGTH, LIVE, Table, find_head, find_row, key_hash
 from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.arrays import SearchArrays
@@ -275,7 +275,7 @@ def is_only_path(p: SearchArrays, w: SearchArrays, seed: Int) -> bool:
     return True
 
 
-@compiled
+@subroutine
 def next_start(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Find the next start for a search of the outer rows; its values are in `p.bind`."""
     w = walker(p)
@@ -312,7 +312,7 @@ def fewest(t: Table, p: SearchArrays, first: Int, patterns: Int) -> tuple[Int, I
     return found, least
 
 
-@compiled
+@subroutine
 def choose_walk(t: Table, p: SearchArrays, seed: Int, row: Int) -> Int:
     """The patterns that a walk from the quad `row` goes through, or 0: the rows outside come first.
 
@@ -331,7 +331,7 @@ def choose_walk(t: Table, p: SearchArrays, seed: Int, row: Int) -> Int:
     return np.int64(1) << pattern if 2 * ways < outside else np.int64(0)
 
 
-@compiled
+@subroutine
 def begin_walk(t: Table, p: SearchArrays, seed: Int, row: Int, walked: Int) -> bool:
     """Start a walk from the quad `row` at a seed's pattern; False if it has no start to offer."""
     w = walker(p)
@@ -353,7 +353,7 @@ def has_walked(p: SearchArrays, check: Int, pattern: Int) -> bool:
     return p.walk[0, col.WALKED] | (np.int64(1) << np.int64(pattern)) == every
 
 
-@compiled
+@subroutine
 def exists_with(t: Table, p: SearchArrays, check: Int, pattern: Int, row: Int) -> bool:
     """Whether a check has a match under the current bindings that has `row` at a pattern."""
     first = p.checks[check, col.CHECK_FIRST]

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from threading import Event
 
+    from graphtide.arrays import Ints1, Ints2
     from graphtide.kernel.batch import Int, Ints
     from graphtide.kernel.search.arrays import SearchArrays
     from graphtide.kernel.workers import Workers
@@ -77,10 +78,10 @@ def begin_changes(
     block: Block,
     store_all: bool,
     call: Int,
-    changes: Ints,
+    changes: Ints2,
     begin: Int,
     end: Int,
-    effects: Ints,
+    effects: Ints1,
     version: Int,
 ) -> Int:
     """Store quads and mark deleted ones, with versions from `version` on; where that ends.
@@ -128,7 +129,7 @@ def begin_changes(
 
 @compiled
 def link_changes(
-    block: Block, changes: Ints, begin: Int, end: Int, effects: Ints, index: Int
+    block: Block, changes: Ints2, begin: Int, end: Int, effects: Ints1, index: Int
 ) -> Int:
     """Add the quads that changes insert to an index; where that ends, if there is no room."""
     t, p, _ = store_arrays(block)
@@ -159,7 +160,14 @@ def link_changes(
 
 @compiled
 def search_changes(
-    block: Block, changes: Ints, begin: Int, end: Int, effects: Ints, first: Int, out: Ints, n: Int
+    block: Block,
+    changes: Ints2,
+    begin: Int,
+    end: Int,
+    effects: Ints1,
+    first: Int,
+    out: Ints2,
+    n: Int,
 ) -> Int:
     """Append the rows that some changes cause, each as of its version: `first`, and its number.
 
@@ -185,7 +193,7 @@ def search_changes(
 
 
 @compiled
-def end_changes(block: Block, changes: Ints, begin: Int, end: Int, effects: Ints) -> None:
+def end_changes(block: Block, changes: Ints2, begin: Int, end: Int, effects: Ints1) -> None:
     """Remove the quads that some changes delete."""
     t, p, _ = store_arrays(block)
     for i in range(begin, end):

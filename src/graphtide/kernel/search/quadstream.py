@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from graphtide.jit import compiled
-from graphtide.kernel.batch import Ints, Longs, longer
+from graphtide.kernel.batch import Ints, longer
 from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.ahead import find_dispatch
 from graphtide.kernel.search.program import (
@@ -16,20 +18,23 @@ from graphtide.kernel.search.program import (
 )
 from graphtide.kernel.search.quadstore import MAX_RETAINED, QuadStore
 
+if TYPE_CHECKING:
+    from graphtide.arrays import Ints1, Ints2, Longs1
+
 QUAD = 2
 """Where the quad of a change begins."""
 
 
 @compiled
 def match_changes(
-    patterns: Ints,
-    programs: Ints,
-    seeds: Ints,
-    dispatch: Ints,
-    bind: Ints,
-    changes: Ints,
-    out: Ints,
-    regs: Longs,
+    patterns: Ints2,
+    programs: Ints2,
+    seeds: Ints2,
+    dispatch: Ints2,
+    bind: Ints1,
+    changes: Ints2,
+    out: Ints2,
+    regs: Longs1,
 ) -> bool:
     """Write each change for each pattern that it matches; False if the output is full.
 

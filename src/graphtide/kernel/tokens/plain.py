@@ -25,7 +25,8 @@ from graphtide.kernel.tokens.step import (
 )
 
 if TYPE_CHECKING:
-    from graphtide.kernel.batch import Int, Ints, Longs
+    from graphtide.arrays import Ints1, Ints2, Longs1, Longs2
+    from graphtide.kernel.batch import Int
     from graphtide.kernel.tokens.tables import KernelAutomaton, TokenArrays
 
 
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
 def tokens_plain_step(
     a: KernelAutomaton,
     z: TokenArrays,
-    types: Ints,
-    values: Ints,
-    times: Longs,
-    numbers: Longs,
-    out: Longs,
-    out_used: Longs,
+    types: Ints1,
+    values: Ints2,
+    times: Longs1,
+    numbers: Longs1,
+    out: Longs2,
+    out_used: Longs1,
 ) -> Int:
     """Process events one by one, from row `regs[AT]` on; the reason for stopping."""
     no_event: Int = -1

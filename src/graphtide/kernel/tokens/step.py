@@ -32,6 +32,7 @@ from graphtide.kernel.tokens.moves import (
 )
 
 if TYPE_CHECKING:
+    from graphtide.arrays import Ints1, Ints2, Longs1, Longs2
     from graphtide.kernel.batch import Int, Ints, Longs
     from graphtide.kernel.tokens.tables import KernelAutomaton, TokenArrays
 
@@ -315,13 +316,13 @@ def run_timers(a: KernelAutomaton, z: TokenArrays, to: Int, out: Longs, out_used
 def tokens_step(
     a: KernelAutomaton,
     z: TokenArrays,
-    types: Ints,
-    values: Ints,
-    times: Longs,
-    numbers: Longs,
-    begins: Ints,
-    out: Longs,
-    out_used: Longs,
+    types: Ints1,
+    values: Ints2,
+    times: Longs1,
+    numbers: Longs1,
+    begins: Ints1,
+    out: Longs2,
+    out_used: Longs1,
 ) -> Int:
     """Process events one by one, from row `regs[AT]` on; the reason for stopping."""
     many, loops = len(types), has_loops(a)
@@ -360,7 +361,9 @@ def tokens_step(
 
 
 @compiled
-def tokens_advance(a: KernelAutomaton, z: TokenArrays, to: Int, out: Longs, out_used: Longs) -> Int:
+def tokens_advance(
+    a: KernelAutomaton, z: TokenArrays, to: Int, out: Longs2, out_used: Longs1
+) -> Int:
     """Advance the time; the reason for stopping."""
     stopped = run_timers(a, z, to, out, out_used)
     if stopped == DONE:
@@ -387,7 +390,7 @@ def tokens_sweep(z: TokenArrays) -> None:
 
 @compiled
 def tokens_put(
-    a: KernelAutomaton, z: TokenArrays, saved: Longs, used_to: Longs, used: Longs
+    a: KernelAutomaton, z: TokenArrays, saved: Longs2, used_to: Longs1, used: Longs1
 ) -> None:
     """Restore saved tokens, the oldest first; there is room for them all."""
     first = 0
@@ -418,7 +421,7 @@ def tokens_put(
 
 
 @compiled
-def tokens_listed(z: TokenArrays, rows: Longs) -> None:
+def tokens_listed(z: TokenArrays, rows: Longs2) -> None:
     """Copy the live tokens, in any order; `rows` has room for them all."""
     at = 0
     for token in range(z.regs[col.HIGH_TOKEN]):
@@ -429,7 +432,7 @@ def tokens_listed(z: TokenArrays, rows: Longs) -> None:
 
 
 @compiled
-def tokens_used(rows: Longs, links: Longs, ends: Longs, used: Longs) -> Int:
+def tokens_used(rows: Longs2, links: Longs2, ends: Longs1, used: Longs1) -> Int:
     """List the events that each token has used, the oldest first; how many there are."""
     many = 0
     for at in range(len(rows)):

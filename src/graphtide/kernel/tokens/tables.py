@@ -19,8 +19,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphtide.jit import bundle
+
 if TYPE_CHECKING:
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.arrays import Ints1, Ints2, Longs1, Longs2
     from graphtide.kernel.rowtable import Table
 
 CHRONICLE, IMMEDIATE, STRICT = 0, 1, 2
@@ -80,47 +82,49 @@ OUT_TIME, OUT_STARTED, OUT_AT, OUT_USED, OUT_VALUES = 0, 1, 2, 3, 4
 followed its timer), the end of its used events in `out_used`, and the values of the parameters."""
 
 
+@bundle
 class KernelAutomaton(NamedTuple):
     """The tables of a pattern; `x_from` has the first line of each entry in table `x`."""
 
-    edge_of: Ints
-    edges: Longs
-    ops: Ints
-    ops_from: Ints
-    guards: Longs
-    guards_from: Ints
-    leasts: Longs
-    leasts_from: Ints
-    orders: Longs
-    orders_from: Ints
-    edges_out: Ints
-    edges_out_from: Ints
-    sources: Ints
-    sources_from: Ints
-    watches: Longs
-    watches_from: Ints
-    watched: Ints
-    watched_from: Ints
-    noise_stops: Longs
+    edge_of: Ints2
+    edges: Longs2
+    ops: Ints2
+    ops_from: Ints1
+    guards: Longs2
+    guards_from: Ints1
+    leasts: Longs2
+    leasts_from: Ints1
+    orders: Longs2
+    orders_from: Ints1
+    edges_out: Ints1
+    edges_out_from: Ints1
+    sources: Ints1
+    sources_from: Ints1
+    watches: Longs2
+    watches_from: Ints1
+    watched: Ints1
+    watched_from: Ints1
+    noise_stops: Longs1
     """By state the edges, as bits, that noise blocks: those to which no NOT applies."""
-    timers: Longs
-    timers_from: Ints
-    key: Ints
-    key_slots: Ints
-    shown: Ints
+    timers: Longs2
+    timers_from: Ints1
+    key: Ints2
+    key_slots: Ints1
+    shown: Ints1
     zones: int
     slots: int
     context: int
     per_key: bool
 
 
+@bundle
 class TokenArrays(NamedTuple):
     """The tokens of a pattern, their chains, and their timers."""
 
-    data: Longs
-    links: Longs
-    chains: Ints
-    heap: Longs
+    data: Longs2
+    links: Longs2
+    chains: Ints2
+    heap: Longs2
     keys: Table
-    regs: Longs
-    source: Ints
+    regs: Longs1
+    source: Ints2

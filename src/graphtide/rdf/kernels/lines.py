@@ -6,12 +6,15 @@ Whether the terms are valid is checked by `rdf.kernels.texts`.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.jit import allocating
+from graphtide.jit import compiled, subroutine
+
+if TYPE_CHECKING:
+    from graphtide.arrays import Bytes1, Ints1, Kinds1, Longs1, Longs2, ReadBytes1
 
 # ruff: noqa: PLR1714 - a kernel is loops and comparisons over bytes, which Numba
 # compiles best as they stand.
@@ -31,15 +34,15 @@ DELETE: Final = 2
 """In RDF Patch a `D` row."""
 
 
-@allocating
-def _skip_space(data: Bytes, at: int, end: int) -> int:
+@subroutine
+def _skip_space(data: ReadBytes1, at: int, end: int) -> int:
     while at < end and (data[at] == 0x20 or data[at] == 0x09):
         at += 1
     return at
 
 
-@allocating
-def _iri_end(data: Bytes, at: int, end: int) -> int:
+@subroutine
+def _iri_end(data: ReadBytes1, at: int, end: int) -> int:
     at += 1
     while at < end and data[at] > 0x20 and data[at] != 0x3C and data[at] != 0x22:
         if data[at] == 0x3E:
@@ -48,8 +51,8 @@ def _iri_end(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@allocating
-def _literal_end(data: Bytes, at: int, end: int) -> int:
+@subroutine
+def _literal_end(data: ReadBytes1, at: int, end: int) -> int:
     at += 1
     while at < end and data[at] != 0x22:
         at += 2 if data[at] == 0x5C else 1
@@ -70,8 +73,8 @@ def _literal_end(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@allocating
-def _term_end(data: Bytes, at: int, end: int, position: int) -> int:
+@subroutine
+def _term_end(data: ReadBytes1, at: int, end: int, position: int) -> int:
     """Return where the term ends that stands as subject 0, predicate 1, object 2 or graph 3."""
     first = data[at] if at < end else 0
     if first == 0x3C:
@@ -85,8 +88,8 @@ def _term_end(data: Bytes, at: int, end: int, position: int) -> int:
     return -1
 
 
-@allocating
-def _split(data: Bytes, at: int, end: int, positions: int, spans: Int64) -> bool:
+@subroutine
+def _split(data: ReadBytes1, at: int, end: int, positions: int, spans: Longs1) -> bool:
     """Fill in where the terms of one statement begin and end; False if it is odd."""
     for position in range(positions):
         at = _skip_space(data, at, end)
@@ -105,9 +108,9 @@ def _split(data: Bytes, at: int, end: int, positions: int, spans: Int64) -> bool
     return at >= end or data[at] == 0x23
 
 
-@allocating
+@compiled
 def split_lines(
-    data: Bytes, positions: int, patch: int, ends: Int64, status: NDArray[np.int8], spans: Int64
+    data: ReadBytes1, positions: int, patch: int, ends: Longs1, status: Kinds1, spans: Longs2
 ) -> int:
     """Split every line; return how many there are.
 
@@ -136,10 +139,8 @@ def split_lines(
     return line
 
 
-@allocating
-def copy_spans(
-    data: Bytes, starts: Int64, ends: Int64, offsets: NDArray[np.int32], out: Bytes
-) -> None:
+@compiled
+def copy_spans(data: ReadBytes1, starts: Longs1, ends: Longs1, offsets: Ints1, out: Bytes1) -> None:
     """Copy the bytes between starts and ends, one after the other, and note their offsets."""
     place = 0
     for row in range(starts.size):

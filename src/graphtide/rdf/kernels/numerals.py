@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from graphtide.jit import compiled
+from graphtide.jit import compiled, subroutine
 from graphtide.rdf import kinds
 from graphtide.rdf.kernels.stems import ends_with
 from graphtide.rdf.kinds import XSD
@@ -18,6 +18,7 @@ from graphtide.views import bytes1, floats1, longs1, longs2, tiny1
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from graphtide.arrays import Bytes1, Ints1, Ints2
     from graphtide.views import Block
 
     Bytes = NDArray[np.uint8]
@@ -33,8 +34,8 @@ _DECIMAL: Final = np.frombuffer(f'"^^<{XSD}decimal>'.encode(), np.uint8)
 _FRACTION_DIGITS: Final = 18
 
 
-@compiled
-def _write_digits(number: int, text: Bytes, at: int) -> int:
+@subroutine
+def _write_digits(number: int, text: Bytes1, at: int) -> int:
     """Write a number that is not negative; where it ends."""
     end = at + 1
     rest = number // 10
@@ -47,8 +48,8 @@ def _write_digits(number: int, text: Bytes, at: int) -> int:
     return end
 
 
-@compiled
-def _write_fraction(rest: int, count: int, text: Bytes, at: int) -> int:
+@subroutine
+def _write_fraction(rest: int, count: int, text: Bytes1, at: int) -> int:
     """Write `rest / count`, which is below 1, with its point; nothing if no digit is left of it."""
     text[at] = 0x2E
     end = at
@@ -62,7 +63,7 @@ def _write_fraction(rest: int, count: int, text: Bytes, at: int) -> int:
 
 
 @compiled
-def write_number(total: int, count: int, text: Bytes) -> tuple[int, bool]:
+def write_number(total: int, count: int, text: Bytes1) -> tuple[int, bool]:
     """Write `total / count`, or `total` if the count is 0; how long it is, and has it a fraction.
 
     Both are less than 2**62; a count is less than a tenth of that.
@@ -87,9 +88,7 @@ def write_number(total: int, count: int, text: Bytes) -> tuple[int, bool]:
 
 
 @compiled
-def classify_numbers(
-    rows: NDArray[np.int32], at: int, block: Block, classes: NDArray[np.int32]
-) -> None:
+def classify_numbers(rows: Ints2, at: int, block: Block, classes: Ints1) -> None:
     """Note for each id in a column: is it a small `xsd:integer`, no number, or something else.
 
     The block is that of `KernelTermTable`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from graphtide.jit import compiled
 from graphtide.prefetch import prefetch
 from graphtide.rdf.kernels.stems import PLACE, copy_text, pack_stems, rest_size, text_size
 from graphtide.rdf.kernels.words import copy_bytes
+
+if TYPE_CHECKING:
+    from graphtide.arrays import Bools1, Bytes1, Ints1, Longs1, Longs2
 
 Bytes = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
@@ -22,7 +25,7 @@ _AHEAD: Final = 16
 
 
 @compiled
-def pack_texts(blob: Bytes, spans: Int64, stems: Int64, live: Bools, packed: Bytes) -> int:
+def pack_texts(blob: Bytes1, spans: Longs2, stems: Longs1, live: Bools1, packed: Bytes1) -> int:
     """Move the texts of live ids to `packed`, empty the others; return the bytes in use."""
     used = pack_stems(blob, stems, packed)
     for term in range(live.size):
@@ -37,7 +40,7 @@ def pack_texts(blob: Bytes, spans: Int64, stems: Int64, live: Bools, packed: Byt
 
 
 @compiled
-def live_size(spans: Int64, live: Bools) -> int:
+def live_size(spans: Longs2, live: Bools1) -> int:
     """The bytes of the texts of live ids, but for their stems."""
     total = 0
     for term in range(live.size):
@@ -47,7 +50,7 @@ def live_size(spans: Int64, live: Bools) -> int:
 
 
 @compiled
-def text_sizes(ids: Int32, spans: Int64, stems: Int64, offsets: Int64) -> int:
+def text_sizes(ids: Ints1, spans: Longs2, stems: Longs1, offsets: Longs1) -> int:
     """Fill in where each text begins when the texts of `ids` are laid end to end."""
     total = 0
     for row in range(ids.size):
@@ -59,7 +62,7 @@ def text_sizes(ids: Int32, spans: Int64, stems: Int64, offsets: Int64) -> int:
 
 @compiled
 def copy_texts(
-    ids: Int32, blob: Bytes, spans: Int64, stems: Int64, offsets: Int64, out: Bytes
+    ids: Ints1, blob: Bytes1, spans: Longs2, stems: Longs1, offsets: Longs1, out: Bytes1
 ) -> None:
     """Copy the texts of `ids` to the places that `text_sizes` gave them."""
     for row in range(ids.size):
@@ -69,7 +72,7 @@ def copy_texts(
 
 
 @compiled
-def rehash(old: Int64, new: Int64, live: Bools) -> None:
+def rehash(old: Longs1, new: Longs1, live: Bools1) -> None:
     """Move the entries of the old slots to the new ones, which are all free; of `live` ids, if any.
 
     `live` is empty if all are.
@@ -85,7 +88,7 @@ def rehash(old: Int64, new: Int64, live: Bools) -> None:
 
 
 @compiled
-def mark_ids(ids: Int32, live: Bools) -> None:
+def mark_ids(ids: Ints1, live: Bools1) -> None:
     """Mark each id; what is outside the range of ids is none."""
     for index in range(ids.size):
         if 0 < ids[index] < live.size:

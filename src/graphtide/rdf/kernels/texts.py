@@ -8,15 +8,18 @@ large exponents, INF) gets the kind `PENDING`, and the twin `rdf.terms.typed_val
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.jit import compiled, inlined
+from graphtide.jit import compiled, inlined, subroutine
 from graphtide.rdf import kinds
 from graphtide.rdf.kernels.words import equal_bytes
 from graphtide.rdf.kinds import EXACT_DIGITS, EXACT_NUMBER, INTEGER_RANGES, XSD
+
+if TYPE_CHECKING:
+    from graphtide.arrays import Kinds1, Longs1, ReadBytes1
 
 # ruff: noqa: PLR1714, SIM110 - a kernel is loops and comparisons over bytes, which Numba
 # compiles best as they stand.
@@ -67,8 +70,8 @@ def _character_table() -> Bytes:
 _CLASS = _character_table()
 
 
-@compiled
-def _is_wide(data: Bytes, at: int) -> bool:
+@subroutine
+def _is_wide(data: ReadBytes1, at: int) -> bool:
     """Tell whether a byte >= 0x80 belongs to a character that an IRI may hold (U+A0 to U+D7FF)."""
     byte = int(data[at])
     if byte < 0xC0:  # inside a character; its first byte has been looked at
@@ -76,8 +79,8 @@ def _is_wide(data: Bytes, at: int) -> bool:
     return 0xC2 < byte < 0xEE or (byte == 0xC2 and int(data[at + 1]) >= 0xA0)
 
 
-@compiled
-def _host_end(data: Bytes, at: int, end: int) -> int:
+@subroutine
+def _host_end(data: ReadBytes1, at: int, end: int) -> int:
     """Return where `//host:port` ends, or -1 if it is odd."""
     while at < end and _CLASS[data[at]] & 2:
         at += 1
@@ -90,8 +93,8 @@ def _host_end(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@compiled
-def _plain_path(data: Bytes, at: int, end: int, fragment: bool) -> bool:  # noqa: FBT001 - a kernel
+@subroutine
+def _plain_path(data: ReadBytes1, at: int, end: int, fragment: bool) -> bool:  # noqa: FBT001 - a kernel
     """Tell whether data[at:end] obviously ends an IRI whose fragment has begun or not."""
     while at < end:
         byte = data[at]
@@ -112,8 +115,8 @@ def _plain_path(data: Bytes, at: int, end: int, fragment: bool) -> bool:  # noqa
     return True
 
 
-@compiled
-def _plain_iri(data: Bytes, at: int, end: int) -> bool:
+@subroutine
+def _plain_iri(data: ReadBytes1, at: int, end: int) -> bool:
     """Tell whether data[at:end], without its angle brackets, is obviously an absolute IRI."""
     first = data[at] if at < end else 0
     if not (0x61 <= first <= 0x7A or 0x41 <= first <= 0x5A):
@@ -165,8 +168,8 @@ def plain_rest(data: Bytes, at: int, end: int, like: NDArray[np.int64]) -> bool:
     )
 
 
-@compiled
-def _plain_blank(data: Bytes, at: int, end: int) -> bool:
+@subroutine
+def _plain_blank(data: ReadBytes1, at: int, end: int) -> bool:
     """Tell whether data[at:end], starting with '_', is obviously a blank node."""
     if end - at < 3 or data[at + 1] != 0x3A:
         return False
@@ -179,8 +182,8 @@ def _plain_blank(data: Bytes, at: int, end: int) -> bool:
     return True
 
 
-@compiled
-def _closing_quote(data: Bytes, at: int, end: int) -> int:
+@subroutine
+def _closing_quote(data: ReadBytes1, at: int, end: int) -> int:
     """Return the index of the quote that closes the literal, or -1 if it is odd."""
     while at < end:
         byte = data[at]
@@ -206,8 +209,8 @@ def _closing_quote(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@compiled
-def _plain_language(data: Bytes, at: int, end: int) -> bool:
+@subroutine
+def _plain_language(data: ReadBytes1, at: int, end: int) -> bool:
     """Tell whether data[at:end] is a lower-case tag of the form `en`, `gsw` or `en-gb`."""
     size = end - at
     if size == 5 or size == 6:
@@ -221,8 +224,8 @@ def _plain_language(data: Bytes, at: int, end: int) -> bool:
     return True
 
 
-@compiled
-def _datatype_code(data: Bytes, at: int, end: int) -> int:
+@subroutine
+def _datatype_code(data: ReadBytes1, at: int, end: int) -> int:
     """Return the code of the datatype IRI data[at:end]."""
     # rdf:langString and rdf:dirLangString are not allowed after ^^; leave what ends in "ngString"
     # to canonical_text.
@@ -248,8 +251,8 @@ def _datatype_code(data: Bytes, at: int, end: int) -> int:
     return kinds.OTHER if _plain_iri(data, at, end) else ODD
 
 
-@compiled
-def term_code(data: Bytes, at: int, end: int) -> tuple[int, int]:
+@subroutine
+def term_code(data: ReadBytes1, at: int, end: int) -> tuple[int, int]:
     """Return the code of one text and, for a typed literal, where its lexical form ends."""
     if end - at < 3:
         # Even "" needs two bytes; it is the one plain text shorter than three.
@@ -280,11 +283,11 @@ def term_code(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 @compiled
 def check_texts(
-    data: Bytes,
-    offsets: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    codes: NDArray[np.int8],
-    closes: NDArray[np.int64],
+    data: ReadBytes1,
+    offsets: Longs1,
+    rows: Longs1,
+    codes: Kinds1,
+    closes: Longs1,
 ) -> int:
     """Fill in the code and the closing quote of the given rows; return how many are `ODD`."""
     odd = 0
@@ -318,8 +321,8 @@ _DAYS_BEFORE = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30])
 _MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
-@compiled
-def _integer(data: Bytes, at: int, end: int, datatype: int) -> tuple[int, float]:
+@subroutine
+def _integer(data: ReadBytes1, at: int, end: int, datatype: int) -> tuple[int, float]:
     negative = at < end and data[at] == 0x2D
     if at < end and (data[at] == 0x2D or data[at] == 0x2B):
         at += 1
@@ -343,8 +346,8 @@ def _integer(data: Bytes, at: int, end: int, datatype: int) -> tuple[int, float]
     return kinds.EXACT, float(value)
 
 
-@compiled
-def _exponent(data: Bytes, at: int, end: int) -> tuple[int, bool]:
+@subroutine
+def _exponent(data: ReadBytes1, at: int, end: int) -> tuple[int, bool]:
     """Return the exponent written in data[at:end] and whether it is well-formed and small."""
     negative = at < end and data[at] == 0x2D
     if at < end and (data[at] == 0x2D or data[at] == 0x2B):
@@ -361,8 +364,8 @@ def _exponent(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     return (-value if negative else value), True
 
 
-@compiled
-def _number(data: Bytes, at: int, end: int, double: int) -> tuple[int, float]:
+@subroutine
+def _number(data: ReadBytes1, at: int, end: int, double: int) -> tuple[int, float]:
     """Read a decimal or double of at most 15 digits.
 
     Such digits times or divided by a power of ten up to 10**22 are one correctly rounded operation
@@ -402,8 +405,8 @@ def _number(data: Bytes, at: int, end: int, double: int) -> tuple[int, float]:
     return kind, number
 
 
-@compiled
-def _boolean(data: Bytes, at: int, end: int) -> tuple[int, float]:
+@subroutine
+def _boolean(data: ReadBytes1, at: int, end: int) -> tuple[int, float]:
     size = end - at
     if size == 1 and (data[at] == 0x30 or data[at] == 0x31):
         return kinds.BOOLEAN, float(data[at] - 0x30)
@@ -416,8 +419,8 @@ def _boolean(data: Bytes, at: int, end: int) -> tuple[int, float]:
     return kinds.OTHER, 0.0
 
 
-@compiled
-def _digits(data: Bytes, at: int, count: int) -> int:
+@subroutine
+def _digits(data: ReadBytes1, at: int, count: int) -> int:
     """Return the number written in so many digits, or a very negative number."""
     value = 0
     for index in range(at, at + count):
@@ -428,7 +431,7 @@ def _digits(data: Bytes, at: int, count: int) -> int:
     return value
 
 
-@compiled
+@subroutine
 def _days(year: int, month: int, day: int) -> int:
     """Return the days from 1970-01-01 to a date, or a very negative number for no date."""
     if year < 1 or month < 1 or month > 12 or day < 1:
@@ -441,8 +444,8 @@ def _days(year: int, month: int, day: int) -> int:
     return days + int(_DAYS_BEFORE[month - 1]) + (1 if leap and month > 2 else 0) + day - 1
 
 
-@compiled
-def _fraction(data: Bytes, at: int, end: int) -> tuple[int, int]:
+@subroutine
+def _fraction(data: ReadBytes1, at: int, end: int) -> tuple[int, int]:
     """Return the microseconds of `.ddd…` at this place and where it ends; -1 when inexact."""
     micros, place = 0, 100_000
     start = at
@@ -456,8 +459,8 @@ def _fraction(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return (micros if at > start else -1), at
 
 
-@compiled
-def _zone(data: Bytes, at: int, end: int) -> int:
+@subroutine
+def _zone(data: ReadBytes1, at: int, end: int) -> int:
     """Return the minutes of the timezone in data[at:end], or a very negative number."""
     if end - at == 1 and data[at] == 0x5A:
         return 0
@@ -470,8 +473,8 @@ def _zone(data: Bytes, at: int, end: int) -> int:
     return total if data[at] == 0x2B else -total
 
 
-@compiled
-def _datetime(data: Bytes, at: int, end: int) -> tuple[int, float]:
+@subroutine
+def _datetime(data: ReadBytes1, at: int, end: int) -> tuple[int, float]:
     if end - at < 19 or data[at + 4] != 0x2D or data[at + 7] != 0x2D or data[at + 10] != 0x54:
         return kinds.OTHER, 0.0
     if data[at + 13] != 0x3A or data[at + 16] != 0x3A:
@@ -494,8 +497,8 @@ def _datetime(data: Bytes, at: int, end: int) -> tuple[int, float]:
     return (kinds.DATETIME if rest < end else kinds.LOCAL_DATETIME), float(total)
 
 
-@compiled
-def typed_literal(data: Bytes, at: int, end: int, code: int) -> tuple[int, float]:
+@subroutine
+def typed_literal(data: ReadBytes1, at: int, end: int, code: int) -> tuple[int, float]:
     """The kind and the number of the lexical form data[at:end] with a `TYPED` code."""
     datatype = code - TYPED
     if datatype < _DECIMAL:

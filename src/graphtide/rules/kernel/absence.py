@@ -15,6 +15,7 @@ from graphtide.rules.kernel.join import has_room, same_key, test_holds
 from graphtide.rules.kernel.memory import add_event, bucket_of, can_journal, expire
 
 if TYPE_CHECKING:
+    from graphtide.arrays import Ints2, Longs1, Longs2
     from graphtide.kernel.batch import Int, Ints, Longs
 
 HEAPED: Final = 2
@@ -315,17 +316,17 @@ def _wait_of(
 @compiled
 def take_batch(
     plan: layout.PlanArrays,
-    waits: Longs,
+    waits: Longs2,
     memory: layout.MemoryArrays,
     pending: layout.PendingArrays,
     work: layout.WorkArrays,
-    hits: Ints,
-    rows: Ints,
-    spans: Longs,
-    times: Longs,
-    events: Longs,
-    out: Longs,
-    state: Longs,
+    hits: Ints2,
+    rows: Ints2,
+    spans: Longs2,
+    times: Longs1,
+    events: Longs2,
+    out: Longs1,
+    state: Longs1,
 ) -> None:
     """Take in forbidden events and completed matches, both in order of events.
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.batch import DIFF, TX, Int, Ints, Longs
+from graphtide.kernel.batch import DIFF, TX, Int, Ints
 from graphtide.kernel.counts import COUNT_BEFORE
 from graphtide.rules.kernel.layout import FREE, LIVE, PEAK, FactArrays
 from graphtide.rules.kernel.memory import bucket_at, first_state, folded
+
+if TYPE_CHECKING:
+    from graphtide.arrays import Ints1, Ints2, Longs1
 
 ABSENT: Final = -(1 << 62)
 """The number of a fact that is not there."""
@@ -42,7 +45,7 @@ def _find(facts: FactArrays, bucket: Int, columns: Ints, values: Ints) -> Int:
 
 
 @compiled
-def change_facts(facts: FactArrays, columns: Ints, many: Int, net: Ints, first: Int) -> None:
+def change_facts(facts: FactArrays, columns: Ints1, many: Int, net: Ints2, first: Int) -> None:
     """Apply a net delta: `columns` of `net` have the values, the key first.
 
     There must be room for all rows.
@@ -116,7 +119,7 @@ def row_bucket(values: Ints, many: Int, buckets: Int) -> Int:
 
 
 @compiled
-def fact_number(facts: FactArrays, values: Ints, many: Int) -> Int:
+def fact_number(facts: FactArrays, values: Ints1, many: Int) -> Int:
     """The number of the transaction since which a fact holds; ABSENT if it does not."""
     place = facts.heads[row_bucket(values, many, len(facts.heads))]
     while place >= 0:
@@ -132,7 +135,7 @@ def fact_number(facts: FactArrays, values: Ints, many: Int) -> Int:
 
 
 @compiled
-def facts_hold(facts: FactArrays, rows: Ints, many: Int, since: Longs, out: Ints) -> None:
+def facts_hold(facts: FactArrays, rows: Ints2, many: Int, since: Longs1, out: Ints1) -> None:
     """For each row, 1 if the fact has held since before a transaction, else 0."""
     for i in range(len(rows)):
         out[i] = 1 if ABSENT < fact_number(facts, rows[i], many) < since[i] else 0

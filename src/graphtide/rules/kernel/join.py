@@ -15,6 +15,7 @@ from graphtide.rules.kernel.facts import fact_bucket
 from graphtide.rules.kernel.memory import add_event, bucket_of, can_journal, expire
 
 if TYPE_CHECKING:
+    from graphtide.arrays import Ints2, Longs1, Longs2
     from graphtide.kernel.batch import Int, Ints, Longs
 
 
@@ -60,11 +61,11 @@ def take_hits(
     memory: layout.MemoryArrays,
     facts: layout.FactArrays,
     work: layout.WorkArrays,
-    hits: Ints,
-    events: Longs,
-    rows: Ints,
-    spans: Longs,
-    state: Longs,
+    hits: Ints2,
+    events: Longs2,
+    rows: Ints2,
+    spans: Longs2,
+    state: Longs1,
 ) -> None:
     """Join hits, from `state[POSITION]` on; matches go to `rows` and `spans`.
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from graphtide.jit import bundle
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.arrays import Ints1, Ints2, Ints3, Longs1, Longs2
+    from graphtide.kernel.batch import Ints
 
 START, END, ORDER, SINCE = 0, 1, 2, 3
 """Columns of events: start, end, order of arrival, number of transactions before."""
@@ -43,90 +46,95 @@ ATOM, ALL_OF, ANY_OF, NONE_OF = 0, 1, 2, 3
 """Instructions of a test: a difference of two times within bounds, or a connective."""
 
 
+@bundle
 class PlanArrays(NamedTuple):
     """The constant plan of a rule. Lists begin with their length."""
 
-    steps: Ints
+    steps: Ints2
     """By condition: the conditions that it is joined with, in order."""
-    lookups: Ints
+    lookups: Ints2
     """By condition: the index used in each of these joins."""
-    keys: Ints
+    keys: Ints2
     """By index: the variables of its key."""
-    indexes: Ints
+    indexes: Ints2
     """By condition: its indexes."""
-    bound: Ints
+    bound: Ints2
     """By condition: the variables that it binds."""
-    ready: Ints
+    ready: Ints3
     """By condition and number of joins: the range of `tests` that can be evaluated."""
-    tests: Ints
-    parts: Ints
+    tests: Ints1
+    parts: Ints2
     """By test: the range of its instructions in `code`."""
-    code: Longs
+    code: Longs2
     """Instruction, two times (or the number of operands), and bounds of their difference."""
-    retention: Longs
+    retention: Longs1
     """By condition: for how many ticks its events are retained."""
-    fact_key: Ints
+    fact_key: Ints1
     """The variables that facts are looked up by."""
-    fact_columns: Ints
+    fact_columns: Ints1
     """The variable of each column of a fact, those of the key first."""
     variables: int
     """The number of variables that events bind; facts bind the others."""
 
 
+@bundle
 class MemoryArrays(NamedTuple):
     """The retained events, oldest first in every list."""
 
-    cells: Ints
-    when: Longs
-    links: Ints
+    cells: Ints2
+    when: Longs2
+    links: Ints2
     """By place: the next of its condition (or free place), the next of its bucket by index."""
-    heads: Ints
-    tails: Ints
+    heads: Ints2
+    tails: Ints2
     """By index and bucket."""
-    ends: Ints
+    ends: Ints2
     """By condition: its first and its last place."""
-    meta: Longs
-    journal: Longs
+    meta: Longs1
+    journal: Longs2
     """Undo log: array, row, column, and the old value."""
 
 
+@bundle
 class PendingArrays(NamedTuple):
     """Matches that wait for a NO EVENT, by place."""
 
-    rows: Ints
-    spans: Longs
+    rows: Ints2
+    spans: Longs2
     """Rows and spans of matches."""
-    ends: Longs
+    ends: Longs2
     """Until when a match waits, and its own time."""
-    links: Ints
+    links: Ints2
     """By NO EVENT: the next and the previous match of the bucket."""
-    heads: Ints
+    heads: Ints2
     """By NO EVENT and bucket of the values that it shares with matches."""
-    alive: Ints
+    alive: Ints1
     """Whether the match waits; 0 if it was removed."""
-    heap: Longs
-    meta: Longs
-    journal: Longs
+    heap: Longs2
+    meta: Longs1
+    journal: Longs1
 
 
+@bundle
 class FactArrays(NamedTuple):
     """The current facts, each with the number of the transaction since which it holds."""
 
-    rows: Ints
-    number: Longs
-    links: Ints
-    heads: Ints
-    meta: Longs
+    rows: Ints2
+    number: Longs1
+    links: Ints1
+    heads: Ints1
+    meta: Longs1
 
 
+@bundle
 class WorkArrays(NamedTuple):
     """Working arrays of a join: one partial match."""
 
-    binding: Ints
-    at: Ints
-    span: Longs
-    who: Longs
-    stack: Ints
+    binding: Ints1
+    at: Ints1
+    span: Longs1
+    who: Longs1
+    stack: Ints1
 
 
 def table(rows: Sequence[Sequence[int]]) -> Ints:

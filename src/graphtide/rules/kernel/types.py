@@ -12,12 +12,19 @@ from graphtide.rules.kernel.layout import POSITION, WRITTEN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphtide.kernel.batch import Int, Ints, Longs
+    from graphtide.arrays import Ints2, Longs1
+    from graphtide.kernel.batch import Int, Ints
 
 
 @compiled
 def find_hits(
-    pattern: Ints, width: Int, triples: Ints, begins: Longs, work: Ints, out: Ints, state: Longs
+    pattern: Ints2,
+    width: Int,
+    triples: Ints2,
+    begins: Longs1,
+    work: Ints2,
+    out: Ints2,
+    state: Longs1,
 ) -> None:
     """From event `state[POSITION]` on, write the index and parameters of each match.
 

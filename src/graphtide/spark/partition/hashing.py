@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from graphtide.arrays import Longs1, ReadBytes1, ReadInts1
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
 
 
 @compiled
-def hash_texts(offsets: NDArray[np.int32], data: NDArray[np.uint8], out: NDArray[np.int64]) -> None:
+def hash_texts(offsets: ReadInts1, data: ReadBytes1, out: Longs1) -> None:
     """FNV-1a of each text, spread once more so that the low bits serve as well as the high ones."""
     for i in range(len(out)):
         state = np.uint64(0xCBF29CE484222325)
