@@ -12,8 +12,8 @@ Prints:
 from pathlib import Path
 
 import graphtide as gt
-from graphtide.datasets.gesture import GestureEncoder
-from graphtide.datasets.gesture_scene import FRAME_MS, GestureScene
+from benchmarks.datasets.gesture import GestureEncoder
+from benchmarks.datasets.gesture_scene import FRAME_MS, GestureScene
 
 slide = 1
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from engine.reclaim_scenarios import PREFIX, SCENARIOS, iri, rows
 
+from benchmarks import soak
 from graphtide import LiveGraph
-from graphtide.bench import soak
 from graphtide.engine import reclaim
 from graphtide.errors import GraphtideError, TermError
 from graphtide.kernel import JIT

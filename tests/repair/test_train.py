@@ -8,8 +8,8 @@ from repair.worlds import quads_of
 from support.programs import find_repairs
 
 import graphtide as gt
-from graphtide.bench.train.driver import load_model
-from graphtide.datasets.train import TrainModel
+from benchmarks.datasets.train import TrainModel
+from benchmarks.train.driver import load_model
 from graphtide.lang.tide.program import Program
 
 REPAIRS = Path(__file__).parents[2] / "examples" / "repairs.tide"
