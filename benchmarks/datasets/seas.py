@@ -109,9 +109,6 @@ MAX_METERS: Final = 100_000
 
 BLOCK_OBSERVATIONS: Final = 6_000
 
-_TICKS: Final = 1000
-"""Times of observations are milliseconds."""
-
 _CONSTANTS: Strings = pa.array(CONSTANTS, pa.string())
 
 _HUNDREDTHS: Strings = pa.array([f'.{number:02d}"^^<{XSD}decimal>' for number in range(100)])
@@ -154,7 +151,7 @@ class SeasBlock:
     values: Longs
 
     def indexed(self) -> IndexedTriples:
-        """The triples with their terms; each observation is a transaction at its time.
+        """The triples with their terms.
 
         >>> next(Seas(days=1, meters=1).blocks()).indexed().columns().s[0].as_py()
         '<http://example.org/seas/observation/0>'
@@ -176,12 +173,7 @@ class SeasBlock:
         rows[:, 0, 2], rows[:, 1, 2] = OBSERVATION, DATA_SET
         rows[:, 2, 2], rows[:, 3, 2] = starts[1] + meter, starts[2] + sample
         rows[:, 4:, 2] = starts[4] + np.arange(self.values.size).reshape(self.values.shape)
-        return IndexedTriples(
-            pa.concat_arrays(parts),
-            rows.reshape(-1, 3),
-            np.repeat(self.time * _TICKS, PREDICATES),
-            np.repeat(self.number, PREDICATES),
-        )
+        return IndexedTriples(pa.concat_arrays(parts), rows.reshape(-1, 3))
 
 
 @dataclass(frozen=True, slots=True)

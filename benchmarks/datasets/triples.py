@@ -7,14 +7,12 @@ texts, and `StreamRate` gives the triples of a stream their times and transactio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-
-from benchmarks.harness import BenchmarkError
 
 if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
@@ -22,9 +20,6 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
-
-MILLISECONDS: Final = 1_000
-"""Ticks of a second."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,36 +99,3 @@ class IndexedTriples:
         ids[used] = dictionary.encode_column(terms.take(pa.array(used)))
         rows: Ints = ids[self.rows]
         return rows
-
-
-@dataclass(frozen=True, slots=True)
-class StreamRate:
-    """Triples per second, in events of `event` triples each.
-
-    An event occurs when its first triple is due, and is one transaction. Events may share a time.
-
-    >>> StreamRate(rate=10_000, event=20).timestamps(0, 3)
-    (array([0, 0, 0]), array([0, 0, 0]))
-    """
-
-    rate: int = 10_000
-    event: int = 1
-    start: int = 0
-    ticks: int = MILLISECONDS
-
-    def __post_init__(self) -> None:
-        for name, value in (("rate", self.rate), ("event size", self.event), ("unit", self.ticks)):
-            if value < 1:
-                raise BenchmarkError(f"invalid {name} {value}", hint="the minimum is 1")
-
-    def timestamps(self, first: int, count: int) -> tuple[Longs, Longs]:
-        """The times and transactions of the triples `first` to `first + count - 1`.
-
-        >>> time, tx = StreamRate(rate=2_000, event=2).timestamps(3, 4)
-        >>> time.tolist(), tx.tolist()
-        ([1, 2, 2, 3], [1, 2, 2, 3])
-        """
-        events = np.arange(first, first + count, dtype=np.int64) // self.event
-        # Whole seconds apart, so that large numbers in small units do not overflow.
-        seconds, rest = np.divmod(events * self.event, self.rate)
-        return self.start + seconds * self.ticks + rest * self.ticks // self.rate, events

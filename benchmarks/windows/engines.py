@@ -17,9 +17,9 @@ from pyoxigraph import Quad, RdfFormat, Store, parse
 
 from benchmarks.datasets.lubm import Lubm
 from benchmarks.datasets.seas import PREDICATES, SAMPLES_PER_DAY, Seas
-from benchmarks.datasets.triples import IndexedTriples, StreamRate
+from benchmarks.datasets.triples import IndexedTriples
 from benchmarks.harness import BenchmarkError, peak_rss_mb
-from benchmarks.windows.benchmark import RATE, Mode, WindowsResult, WindowsTask
+from benchmarks.windows.benchmark import Mode, WindowsResult, WindowsTask
 from graphtide.graph import LiveGraph
 
 if TYPE_CHECKING:
@@ -91,13 +91,13 @@ def slices(task: WindowsTask, first: int, last: int, size: int) -> Iterator[Stre
     >>> [(len(each), each.times[[0, -1]].tolist()) for each in slices(task, 10, 70, 40)]
     [(40, [0, 40]), (20, [40, 60])]
     """
-    rate = StreamRate(RATE, task.event, ticks=RATE)
     start = 0
     for block in _blocks(task, last):
         begin, end = max(first - start, 0), min(last - start, len(block))
         for at in range(begin, end, size):
             rows = block.rows[at : min(at + size, end)]
-            times, _ = rate.timestamps(start + at, len(rows))
+            events = np.arange(start + at, start + at + len(rows), dtype=np.int64) // task.event
+            times = events * task.event  # an event comes when its first triple is due
             yield StreamSlice(IndexedTriples(block.terms, rows), times)
         start += len(block)
         if start >= last:

@@ -1,6 +1,5 @@
-"""The benchmark of standing patterns: its data, its claims about what is kept, its reports."""
+"""The benchmark of standing patterns: its data, and its claims about what is kept."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,17 +12,10 @@ from benchmarks.bgp import (
     QUERIES,
     STRATEGIES,
     TRIPLES_PER_PERSON,
-    BgpTask,
-    check_agreement,
     make_tasks,
-    measure,
     people,
     query_text,
-    report,
 )
-from benchmarks.report import write_plot
-from graphtide.cli.main import main
-from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.physical import Decomposed, nodes
@@ -74,25 +66,3 @@ def test_without_quads_nothing_else_is_kept(results):
     for result in results:
         if result.strategy == "decomposed, no quads":
             assert result.quad_bytes < 1000
-
-
-@pytest.mark.slow
-def test_reports(results, tmp_path):
-    pytest.importorskip("matplotlib")
-    found = report(results)
-    assert found.tables[0].row_count == len(results)
-    assert json.loads(json.dumps(found.objects))[0]["query_class"] == "ground"
-    assert [p.name for p in write_plot(found.plot, tmp_path / "bgp")] == ["bgp.png", "bgp.svg"]
-    assert (tmp_path / "bgp.png").stat().st_size > 1000
-
-
-def test_strategies_that_disagree_stop_the_benchmark():
-    right = measure(BgpTask("ground", "rete", 900))
-    wrong = replace(right, strategy="search", rows=-1)
-    with pytest.raises(GraphtideError, match="others have"):
-        check_agreement([right, wrong])
-
-
-def test_a_size_that_is_none_is_refused(capsys):
-    assert main(["bench", "bgp", "--sizes", "many"]) == 2
-    assert 'invalid --sizes "many"' in capsys.readouterr().err

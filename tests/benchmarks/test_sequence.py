@@ -1,26 +1,9 @@
 """The sequence: our detector, the automaton by hand, and the definition."""
 
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from benchmarks.sequence import (
-    BENCHMARK,
-    WITHIN_MS,
-    SequenceEvents,
-    SequenceTask,
-    check_agreement,
-    detect,
-    make_events,
-    make_tasks,
-    measure,
-    missing,
-    plain_matches,
-)
-from graphtide.cli.main import main
-from graphtide.errors import GraphtideError
+from benchmarks.sequence import WITHIN_MS, SequenceEvents, detect, make_events, plain_matches
 
 
 def by_definition(events, within):
@@ -75,34 +58,3 @@ def test_no_more_tokens_wait_than_began_within_the_time():
     live = max(np.searchsorted(begun, begun + WITHIN_MS, side="right") - np.arange(len(begun)))
     assert live < 3_000  # of 15,000 that began
     assert 0 < most <= 2 * live  # old ones are swept out when there are twice as many
-
-
-def test_flink_is_left_out_where_it_is_not_installed(monkeypatch):
-    monkeypatch.setattr("benchmarks.sequence.find_spec", lambda name: None)
-    assert "not installed" in missing("pyflink")
-    results = replace(BENCHMARK, own_process=False).run(make_tasks(1000, 10, 0))
-    assert [result.mode for result in results] == ["graphtide", "plain python"]
-    assert BENCHMARK.report(results).notes == [
-        "pyflink was left out: apache-flink is not installed"
-    ]
-
-
-def test_different_answers_are_refused():
-    one, other = (measure(SequenceTask("plain python", 500, 2, seed)) for seed in (0, 1))
-    check_agreement([one, one])
-    with pytest.raises(GraphtideError, match="found"):
-        check_agreement([one, other])
-
-
-@pytest.mark.slow
-def test_the_command_prints_json(capsys):
-    assert main(["bench", "sequence", "--events", "2000", "--keys", "5", "--json"]) == 0
-    captured = capsys.readouterr()
-    ours, by_hand = json.loads(captured.out)
-    wanted = {"name", "keys", "events", "events_per_s", "matches", "rss_mb", "mode"}
-    assert wanted <= set(ours) and ours["matches"] == by_hand["matches"] > 0
-
-
-def test_no_events_are_refused(capsys):
-    assert main(["bench", "sequence", "--events", "0"]) == 2
-    assert 'invalid --events "0"' in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The gesture dataset: its recording, its postures and its files."""
+"""The gesture dataset: its recording and its postures."""
 
 import math
 from itertools import pairwise
@@ -13,8 +13,6 @@ from benchmarks.datasets.gesture import GestureEncoder
 from benchmarks.datasets.gesture_scene import EVENT_AT, POINTS, TYPES, GestureScene
 from benchmarks.datasets.queries import BODY, POSTURES, query_text
 from graphtide import LiveGraph
-from graphtide.cli.main import main
-from graphtide.rdf.formats.change_log import read_changes
 
 SCENE = GestureScene(bodies=5, cycles=2)
 
@@ -135,40 +133,3 @@ def test_postures_by_angles(shoulder, elbow, hand, top):
     if bent < limit and above:
         wanted.add("BackwardStart")
     assert one_body(shoulder, elbow, hand, (0, top)) == wanted
-
-
-# --- files ---
-
-
-@pytest.mark.parametrize("name", ["log.rdfp", "log.rdfp.gz", "log.parquet", "log.arrow"])
-def test_generate_writes_a_log(name, tmp_path, capsys):
-    out = tmp_path / name
-    assert main(["generate", "gesture", "--bodies", "2", "--cycles", "1", "--out", str(out)]) == 0
-    batches = list(read_changes(out))
-    scene = GestureScene(2, 1)
-    assert sum(map(len, batches)) == scene.initial_triples + 2 * scene.updates
-    graph = LiveGraph()
-    watch = graph.watch(query_text("gesture", "ForwardStart"))
-    graph.apply(out)
-    assert [(row.time, row.diff) for row in watch.rows()] == [
-        (40 * (frame + 1), diff) for frame, diff in ((1, 1), (3, -1), (6, 1), (8, -1))
-    ]
-
-
-def test_generate_writes_a_folder_with_the_program(tmp_path, capsys):
-    out = tmp_path / "stage"
-    assert main(["generate", "gesture", "--bodies", "1", "--cycles", "1", "--out", str(out)]) == 0
-    assert sorted(path.name for path in out.iterdir()) == ["changes.rdfp", "gesture.tide"]
-    assert main(["check", str(out / "gesture.tide"), str(out / "changes.rdfp")]) == 0
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["--bodies", "0"], ["--cycles", "0"], ["--out", "log.nt"], ["--format", "ttl"]],
-)
-def test_generate_refuses(options, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    given_out = [] if "--out" in options else ["--out", "log"]
-    assert main(["generate", "gesture", *options, *given_out]) == 2
-    assert "hint" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

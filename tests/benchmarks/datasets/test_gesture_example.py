@@ -9,7 +9,7 @@ from benchmarks.datasets.queries import program_text
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.tide.program import Program
 
-FOLDER = Path(__file__).parents[2] / "examples" / "gesture"
+FOLDER = Path(__file__).parents[3] / "examples" / "gesture"
 
 
 def test_the_example_is_the_program_that_is_measured():

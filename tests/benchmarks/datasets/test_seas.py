@@ -1,4 +1,4 @@
-"""Power measurements: their shape, their answers, and what is written."""
+"""Power measurements: their shape and their answers."""
 
 import re
 from collections import Counter
@@ -6,15 +6,13 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from pyoxigraph import RdfFormat, Store, parse
+from pyoxigraph import RdfFormat, Store
 from support.blocks import load_blocks
 
 from benchmarks.datasets.queries import SEAS_QUERIES, query_text
 from benchmarks.datasets.seas import Seas
-from graphtide.cli.main import main
-from graphtide.errors import GraphtideError
+from benchmarks.harness import BenchmarkError
 from graphtide.graph import LiveGraph
-from graphtide.rdf.formats.change_log import read_changes
 
 MEASURES = "http://purl.org/NET/seas/measures#"
 MODEL = Seas(days=2, meters=7, seed=5)
@@ -34,17 +32,6 @@ def store():
 @pytest.fixture(scope="module")
 def values():
     return np.concatenate([block.values for block in MODEL.blocks()])
-
-
-@pytest.fixture
-def command(capsys):
-    def run(*tokens):
-        code = main([str(token) for token in tokens])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return code, out, err
-
-    return run
 
 
 def test_an_observation_is_a_star_of_ten(store):
@@ -119,7 +106,7 @@ def test_queries_are_stars_of_six(name):
 
 
 def test_an_unknown_query():
-    with pytest.raises(GraphtideError, match="unknown query 'Q3'"):
+    with pytest.raises(BenchmarkError, match="unknown query 'Q3'"):
         query_text("seas", "Q3")
 
 
@@ -131,50 +118,7 @@ def test_blocks_of_any_size_and_seeds():
     assert (small == large).all() and (small != other).any()
 
 
-@pytest.mark.parametrize("name", ["a.nt", "a.nq", "a.rdfp", "a.parquet"])
-def test_files(name, tmp_path, command):
-    code, out, err = command("generate", "seas", "--meters", 2, "--out", tmp_path / name)
-    assert (code, out) == (0, "") and "5,760 triples" in err
-    wanted = lines_of(Seas(meters=2))
-    if name in ("a.nt", "a.nq"):
-        assert (tmp_path / name).read_bytes() == wanted
-        return
-    graph = LiveGraph()
-    graph.apply(tmp_path / name)
-    found = {" ".join(map(str, quad[:3])) for quad in graph.quads()}
-    assert found == {str(quad.triple) for quad in parse(wanted, format=RdfFormat.N_TRIPLES)}
-
-
-def test_changes_have_the_times_of_the_measurements(tmp_path, command):
-    command("generate", "seas", "--meters", 2, "--out", tmp_path / "a.parquet")
-    batches = list(read_changes(tmp_path / "a.parquet"))
-    time = np.concatenate([batch.time for batch in batches])
-    tx = np.concatenate([batch.tx for batch in batches])
-    assert tx.tolist() == np.repeat(np.arange(576), 10).tolist()
-    start = int(datetime(2013, 1, 1, tzinfo=UTC).timestamp()) * 1000
-    assert (time == start + tx // 2 * 300_000).all()
-
-
-def test_a_stream(tmp_path, command):
-    path = tmp_path / "a.arrows"
-    command("generate", "seas", "--rate", 1000, "--event-size", 20, "--out", path)
-    batches = list(read_changes(path))
-    time = np.concatenate([batch.time for batch in batches])
-    assert time.tolist() == [row // 20 * 20 for row in range(57_600)]
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        (["--days", "0", "--out", "a.nt"], "invalid number of days: 0"),
-        (["--meters", "100001", "--out", "a.nt"], "invalid number of meters: 100001"),
-        (["--rate", "5", "--out", "a.ttl"], "a stream with times cannot be written as ttl"),
-        ([], "--out"),
-    ],
-)
-def test_mistakes(command, options, problem, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = command("generate", "seas", *options)
-    assert (code, out) == (2, "")
-    assert problem in err
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("numbers", [{"days": 0}, {"meters": 100_001}])
+def test_numbers_that_cannot_be(numbers):
+    with pytest.raises(BenchmarkError, match="invalid number of"):
+        Seas(**numbers)

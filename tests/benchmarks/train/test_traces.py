@@ -4,10 +4,10 @@ import pytest
 from support.sampling import quick_sample
 from support.train_expected import FIRST_ROUND, TOGETHER, TRACES
 
+from benchmarks.harness import BenchmarkError
 from benchmarks.train.benchmark import TrainTask, make_tasks
 from benchmarks.train.plans import LAYOUTS
 from benchmarks.train.transformations import DEFAULTS, MatchSelection, parse_selection
-from graphtide.errors import GraphtideError
 
 STRATEGIES = ("search", "rete", "auto")
 
@@ -23,7 +23,7 @@ def test_a_single_query(scenario, size, query, strategy):
 @pytest.mark.parametrize("strategy", quick_sample(STRATEGIES, 3))
 @pytest.mark.parametrize(("scenario", "size"), TOGETHER)
 def test_the_default_workloads(scenario, size, strategy):
-    (workload,) = make_tasks(scenario, [size], ["all"], [strategy], ["default"], together=True)
+    (workload,) = make_tasks([size], scenario, strategies=[strategy], together=True)
     assert workload.run().matches == TOGETHER[scenario, size]
 
 
@@ -84,5 +84,5 @@ def test_selections():
     "text", ["", "fixed", "fixed:", "fixed:0", "fixed:-1", "fixed:x", "proportional:101", "most:3"]
 )
 def test_selections_that_cannot_be_read(text):
-    with pytest.raises(GraphtideError, match="invalid selection"):
+    with pytest.raises(BenchmarkError, match="invalid selection"):
         parse_selection(text)

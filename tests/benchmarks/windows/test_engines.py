@@ -9,6 +9,7 @@ import pytest
 from pyoxigraph import RdfFormat, Store
 
 from benchmarks.datasets.queries import LUBM_QUERIES
+from benchmarks.harness import BenchmarkError
 from benchmarks.windows import engines
 from benchmarks.windows.benchmark import WindowsTask
 from benchmarks.windows.engines import (
@@ -20,7 +21,6 @@ from benchmarks.windows.engines import (
     reevaluation,
     slices,
 )
-from graphtide.errors import GraphtideError
 
 TUMBLING = WindowsTask("table1", "lubm", "Q2", 4_000, 4_000, "incremental", min_triples=0)
 SLIDING = WindowsTask("figure7", "seas", "Q1", 500, 1, "incremental", min_triples=0)
@@ -86,7 +86,7 @@ def test_the_peer_gets_batches_that_are_longer_than_the_window(window):
 
 
 def test_a_wrong_number_of_matches_is_reported():
-    with pytest.raises(GraphtideError, match="7 matches, but incremental evaluation finds 50"):
+    with pytest.raises(BenchmarkError, match="7 matches, but incremental evaluation finds 50"):
         check_matches(SLIDING, 1_000, 7)
 
 
