@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.harness import BenchmarkError
+from benchmarks.datasets.triples import check_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,13 +155,8 @@ class GestureScene:
     cycles: int = 4
 
     def __post_init__(self) -> None:
-        limits = ("bodies", self.bodies, MAX_BODIES), ("cycles", self.cycles, MAX_CYCLES)
-        for name, value, high in limits:
-            if not 1 <= value <= high:
-                raise BenchmarkError(
-                    f"invalid number of {name}: {value}",
-                    hint=f"from 1 to {high:,}",
-                )
+        check_range("number of bodies", self.bodies, MAX_BODIES)
+        check_range("number of cycles", self.cycles, MAX_CYCLES)
 
     @property
     def delays(self) -> Longs:

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.datasets import lubm_kernel as codes
-from benchmarks.datasets.triples import IndexedTriples, Ints
-from benchmarks.harness import BenchmarkError
+from benchmarks.datasets.triples import IndexedTriples, Ints, check_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,29 +153,13 @@ class Lubm:
     repeats: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.universities <= MAX_UNIVERSITIES:
-            raise BenchmarkError(
-                f"invalid number of universities: {self.universities}",
-                hint=f"from 1 to {MAX_UNIVERSITIES:,}",
-            )
-        if not 0 <= self.seed < 1 << 31:
-            raise BenchmarkError(f"invalid seed {self.seed}", hint="seeds go from 0 to below 2^31")
+        check_range("number of universities", self.universities, MAX_UNIVERSITIES)
+        check_range("seed", self.seed, (1 << 31) - 1, 0)
 
     @property
     def _first_seed(self) -> int:
         # UBA multiplies by Integer.MAX_VALUE + 1, which overflows to the least int of Java.
         return -self.seed * (1 << 31)
-
-    @property
-    def departments(self) -> int:
-        """How many departments all universities have.
-
-        >>> Lubm(5).departments
-        93
-        """
-        return int(
-            codes.count_departments(np.zeros(1, np.int64), self._first_seed, self.universities)
-        )
 
     def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[LubmBlock]:
         """The triples, in blocks of at most `rows` rows (but at least one department)."""

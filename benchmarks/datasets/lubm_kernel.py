@@ -312,15 +312,6 @@ def start_university(states: Longs, seed: int, number: int) -> int:
 
 
 @njit(cache=True)
-def count_departments(states: Longs, seed: int, universities: int) -> int:
-    """The number of departments of all universities."""
-    total = 0
-    for number in range(universities):
-        total += start_university(states, seed, number)
-    return total
-
-
-@njit(cache=True)
 def put_head(out: Ints, cursors: Longs, seen: Longs) -> None:
     """Write the department and, with its first one, the university."""
     base, number = int(cursors[BASE]), int(cursors[UNIVERSITY_AT])

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.datasets.java_random import JavaRandom
-from benchmarks.datasets.triples import IndexedTriples, Longs
-from benchmarks.harness import BenchmarkError
+from benchmarks.datasets.triples import IndexedTriples, Longs, check_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,13 +190,8 @@ class Seas:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        limits = ("days", self.days, MAX_DAYS), ("meters", self.meters, MAX_METERS)
-        for name, value, high in limits:
-            if not 1 <= value <= high:
-                raise BenchmarkError(
-                    f"invalid number of {name}: {value}",
-                    hint=f"from 1 to {high:,}",
-                )
+        check_range("number of days", self.days, MAX_DAYS)
+        check_range("number of meters", self.meters, MAX_METERS)
 
     @property
     def observations(self) -> int:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from benchmarks.datasets import train_kernel
 from benchmarks.datasets.java_random import scrambled
-from benchmarks.datasets.triples import Ints, Longs, TripleColumns
+from benchmarks.datasets.triples import Ints, Longs, TripleColumns, check_range
 from benchmarks.harness import BenchmarkError
 
 if TYPE_CHECKING:
@@ -184,10 +184,7 @@ class TrainModel:
     scenario: Scenario
 
     def __post_init__(self) -> None:
-        if not 1 <= self.size <= MAX_SIZE:
-            raise BenchmarkError(
-                f"invalid size {self.size}", hint=f"sizes go from 1 to {MAX_SIZE:,}"
-            )
+        check_range("size", self.size, MAX_SIZE)
         check_scenario(self.scenario)
 
     @property

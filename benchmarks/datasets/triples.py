@@ -14,12 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from benchmarks.harness import BenchmarkError
+
 if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.term_tables import Strings
 
 Ints: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
+
+
+def check_range(name: str, value: int, most: int, least: int = 1) -> None:
+    """Raise unless a number is in its range."""
+    if not least <= value <= most:
+        raise BenchmarkError(f"invalid {name}: {value}; it goes from {least} to {most:,}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,8 +40,6 @@ PARTITIONS: Final = 2
 MASTER: Final = "local-cluster[2,1,2048]"
 """Two executors of one core each, as on a cluster: the engine of a partition stays where it is."""
 
-MIN_CHANGES: Final = 1000
-
 SIZES: Final = (1 / 20, 1 / 4, 1.0)
 """Shares of all edges at which growing pauses: 100,000, 500,000 and 2 million of two million."""
 
