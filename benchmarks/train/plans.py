@@ -162,8 +162,7 @@ def plan_for(query: TrainQuery, plan: str) -> Relation | None:
     >>> plan_for(find_query("PosLength"), "A")
     Traceback (most recent call last):
         ...
-    benchmarks.harness.BenchmarkError: PosLength has no plan named 'A'
-      hint: choose from default
+    benchmarks.harness.BenchmarkError: PosLength has no plan named 'A'; choose from default
     """
     layouts = LAYOUTS.get(query.name, {})
     if plan in layouts:
