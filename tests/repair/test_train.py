@@ -47,6 +47,16 @@ def test_a_broken_railway_is_mended():
     assert plan.violations == violations(graph)
 
 
+def test_the_faults_of_the_example_are_mended():
+    graph = gt.LiveGraph()
+    graph.load(REPAIRS.with_name("rail.ttl"))
+    four = {"Lengths": 1, "Monitored": 1, "Required": 1, "Set": 1}
+    assert violations(graph) == four | {"Neighbours": 0, "Short": 0}
+    (plan,) = find_repairs(graph, REPAIRS, max_plans=1)
+    graph.repair(plan)
+    assert violations(graph) == dict.fromkeys(GOALS, 0)
+
+
 NAME = "<http://www.semanticweb.org/ontologies/2015/trainbenchmark#{}>".format
 
 
