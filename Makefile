@@ -10,7 +10,6 @@ SEED ?= 0
 KIND ?= all
 JOBS ?= 2
 KILLS ?= 26
-EDGES ?= 1300000
 
 # Commands and tests start hundreds of processes; without bytecode each compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -58,8 +57,11 @@ format: setup ## Format the code and apply the safe lint fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: setup ## The RouteSensor benchmark beside its peers (EDGES=…)
-	@$(BIN)/graphtide bench route-sensor --edges $(EDGES)
+bench: setup ## List the benchmarks; `make bench-NAME` runs one (JSON=file, ARGS=…)
+	@$(BIN)/python -m benchmarks
+
+bench-%: setup
+	@$(BIN)/python -m benchmarks $* $(if $(JSON),--json $(JSON)) $(ARGS)
 
 cluster-test: setup ## A standalone cluster whose hosts are cut off and killed
 	@bash scripts/cluster-test.sh
@@ -81,9 +83,9 @@ lock: setup ## Choose dependency versions anew and write the lock
 	@echo '# Written by `make lock`: edit pyproject.toml instead.' > $(LOCK).new
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--upgrade --no-header --no-emit-index-url --no-emit-find-links \
-		--extra bench --extra geo --extra notebook --extra serve --extra spark --extra viz --group dev pyproject.toml >> $(LOCK).new
+		--extra geo --extra notebook --extra serve --extra spark --group bench --group dev pyproject.toml >> $(LOCK).new
 	@mv $(LOCK).new $(LOCK)
 
 clean: ## Remove .venv and every cache
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -95,8 +95,8 @@ def without_comment(line: str) -> str:
 
     >>> without_comment("graphtide query a.rq --format json   # one answer")
     'graphtide query a.rq --format json'
-    >>> without_comment("graphtide bench all --jobs 'window,  calls; #1'     every job")
-    "graphtide bench all --jobs 'window,  calls; #1'"
+    >>> without_comment("make bench-table ARGS='--jobs  groups #1'     one job")
+    "make bench-table ARGS='--jobs  groups #1'"
     """
     found = re.match(r"""((?:'[^']*'|"[^"]*"|(?!\s\s|\s#)[^'"])*)""", line)
     assert found is not None
@@ -127,7 +127,8 @@ PLANS = (
     Plan("make quick", small="ARGS=tests/test_layout.py"),
     Plan("make w3c", small="ARGS='-k test_harness'"),
     Plan("make fuzz", small="N=50"),
-    Plan("make bench", small="EDGES=20000"),
+    Plan("make bench-table", small="JSON= ARGS='--small --jobs groups'"),
+    Plan("make bench-train", small="ARGS=--small"),
     Plan("make docs-check", small="ARGS=--list"),
     Plan("make cluster-test", reason="needs a network namespace per host, and half an hour"),
     Plan("pip install", reason="downloads packages"),
@@ -145,28 +146,6 @@ PLANS = (
     Plan("graphtide rescale ckpt/ --partitions", small="--partitions 3"),
     Plan("graphtide rescale ckpt/ --partitions 32", small="--partitions 4"),
     Plan("graphtide why", codes=(0, 1)),
-    Plan("graphtide generate train", small="--size 1"),
-    Plan("graphtide bench all", small="--quick --no-peers --jobs 'window, calls'"),
-    Plan("graphtide bench train", small="--sizes 1 --rounds 2"),
-    Plan(
-        "graphtide bench train --sizes 1,4,16 --plot",
-        small="--sizes 1 --rounds 2 --queries RouteSensor",
-    ),
-    Plan("graphtide bench train --protocol", small="--sizes 1 --rounds 2 --runs 2"),
-    Plan("graphtide bench planner", small="--sizes 1000 --queries triangle"),
-    Plan("graphtide bench sparql", small="--sizes 1000"),
-    Plan("graphtide bench windows", small="--quick --only figure9"),
-    Plan("graphtide bench windows --only", small="--quick"),
-    Plan("graphtide bench rules", small="--events 3000 --sizes 100"),
-    Plan("graphtide bench sequence", small="--events 20000"),
-    Plan("graphtide bench gesture", small="--sizes 1 --no-find-max"),
-    Plan("graphtide bench soak", small="--events 20000"),
-    Plan("graphtide bench spark", small="--edges 5000 --batches 2"),
-    Plan("graphtide bench durable", small="--edges 20000 --quads 20000"),
-    Plan(
-        "graphtide bench serve",
-        small="--clients 20 --query-count 5 --changes-per-second 200 --seconds 2",
-    ),
     Plan("GRAPHTIDE_NO_JIT=1 .venv/bin/python -m pytest", small="-k test_paper3_definitions"),
     Plan("GRAPHTIDE_NO_JIT=1 .venv/bin/python -m graphtide.testing.fuzz", small="--cases 5"),
 )
@@ -188,8 +167,8 @@ def plan_for(text: str) -> Plan:
 def with_options(text: str, options: str) -> str:
     """A command with some options in the place of those that it has, or after them.
 
-    >>> with_options("graphtide bench train --sizes 1,4 --together", "--sizes 1 --rounds 2")
-    'graphtide bench train --sizes 1 --together --rounds 2'
+    >>> with_options("graphtide run a.tide --partitions 64 --follow", "--partitions 2 --hub auto")
+    'graphtide run a.tide --partitions 2 --follow --hub auto'
     >>> with_options("make test ARGS='-k join'", "ARGS=tests/kernel")
     'make test ARGS=tests/kernel'
     """

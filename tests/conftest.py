@@ -22,8 +22,8 @@ FEWEST = 6
 """Examples that `make quick` tries at least, if a property has as many."""
 
 LONGEST = (
-    "spark/faults/", "bench/spark/", "spark/driver/", "spark/test_", "spark/kafka/",
-    "w3c/test_spark", "bench/train/test_engines", "plan/test_flat_", "rules/test_interrupts",
+    "spark/faults/", "benchmarks/spark/", "spark/driver/", "spark/test_", "spark/kafka/",
+    "w3c/test_spark", "plan/test_flat_", "rules/test_interrupts",
 )  # fmt: skip
 """Tests of up to minutes each, and all that use Spark. They come first: at the end, one would keep
 one process busy, and scattered, each process would start a session."""

@@ -35,8 +35,6 @@ def test_help_lists_every_command(run):
         ("explain",),
         ("check",),
         ("demo",),
-        ("bench",),
-        ("bench", "route-sensor"),
         ("run",),
     ],
 )

@@ -117,9 +117,7 @@ def test_what_strangers_look_for_is_in_the_table(table):
     assert "RDF Patch" in sought
 
 
-COMMAND = re.compile(
-    r"^(?:\.venv/bin/)?graphtide ((?:bench |generate |store )?[a-z][a-z-]*)([^#|\n]*)"
-)
+COMMAND = re.compile(r"^(?:\.venv/bin/)?graphtide ((?:store )?[a-z][a-z-]*)([^#|\n]*)")
 CODE = re.compile(r"`([^`\n]+)`")
 
 

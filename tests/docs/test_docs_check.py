@@ -84,7 +84,7 @@ def test_every_command_is_well_formed_also_when_it_is_made_small(shown):
     ("command", "problem"),
     [
         ("graphtide query a.rq --colour red", "--colour"),
-        ("graphtide bench windows --only", "--only"),
+        ("graphtide run --partitions", "--partitions"),
         ("make no-such-target", "no-such-target"),
         ("make help", ""),
     ],

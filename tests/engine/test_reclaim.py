@@ -11,10 +11,10 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from engine import endless
 from engine.reclaim_scenarios import PREFIX, SCENARIOS, iri, rows
 
 from graphtide import LiveGraph
-from graphtide.bench import soak
 from graphtide.engine import reclaim
 from graphtide.errors import GraphtideError, TermError
 from graphtide.kernel import JIT
@@ -65,28 +65,29 @@ def test_the_constant_of_a_filter_is_held():
 # --- memory ---
 
 
-@pytest.mark.parametrize("part", soak.PARTS)
+@pytest.mark.parametrize("part", endless.PARTS)
 @pytest.mark.slow
 def test_what_endless_events_leave_behind_is_bounded(part):
     events = 60_000 if JIT else 2000
-    graph = soak.make_graph(part)
-    points = [soak.look(graph, fed) for fed in soak.feed(graph, part, events)]
-    assert len(points) == -(-events // soak.BATCH)
+    found = list(endless.feed(endless.make_graph(part), part, events))
+    assert len(found) == -(-events // endless.BATCH)
     # A batch is interned before anything can be freed; then the dictionary may double.
-    assert points[-1].terms < 2 * (2 * reclaim.LEAST_GROWTH + 2 * soak.BATCH)
+    assert found[-1].terms < 2 * (2 * reclaim.LEAST_GROWTH + 2 * endless.BATCH)
     if part == "none":
-        assert points[-1].terms < 3 * reclaim.LEAST_GROWTH + soak.PLACES + soak.BATCH
+        assert found[-1].terms < 3 * reclaim.LEAST_GROWTH + endless.PLACES + endless.BATCH
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", soak.PARTS)
+@pytest.mark.parametrize("part", endless.PARTS)
 def test_two_million_events_leave_no_more_behind_than_one_million(part):
-    result = soak.measure(soak.SoakTask(part, 2_000_000))
-    points = result.points()
-    assert len(points) == soak.POINTS
-    for held in ("terms", "term_bytes", "other_bytes"):
-        assert soak.growth(points, lambda point, held=held: getattr(point, held)) <= 1.2, held
-    assert max(point.terms for point in points) < 400_000
+    found = list(endless.feed(endless.make_graph(part), part, 2_000_000))
+    middle = len(found) // 2
+    for held in endless.Held._fields:
+        first, second = (
+            max(getattr(each, held) for each in half) for half in (found[:middle], found[middle:])
+        )
+        assert second <= 1.2 * first, held
+    assert max(each.terms for each in found) < 400_000
 
 
 @pytest.mark.slow

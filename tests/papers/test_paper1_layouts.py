@@ -9,10 +9,10 @@ from __future__ import annotations
 import pytest
 from papers.railway import EDGES, TYPE, VERTICES
 
+from benchmarks.datasets.queries import find_query
+from benchmarks.datasets.train import NAMESPACE
+from benchmarks.train.plans import LAYOUTS
 from graphtide import LiveGraph
-from graphtide.bench.train.plans import LAYOUTS
-from graphtide.datasets.queries import find_query
-from graphtide.datasets.train import NAMESPACE
 from graphtide.plan.build import build_plan
 from graphtide.plan.describe import is_input
 from graphtide.plan.patterns import Choices

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from benchmarks.datasets.gesture import GestureEncoder
+from benchmarks.datasets.gesture_scene import ANGLES, GestureScene, MovingAverage, arm_angles
+from benchmarks.datasets.queries import BODY, program_text
+from benchmarks.gesture import ProgramChain
 from graphtide import LiveGraph
-from graphtide.bench.gesture import ProgramChain
-from graphtide.datasets.gesture import GestureEncoder
-from graphtide.datasets.gesture_scene import ANGLES, GestureScene, MovingAverage, arm_angles
-from graphtide.datasets.queries import BODY, program_text
 from graphtide.lang.tide.program import Program
 
 

@@ -16,7 +16,7 @@ from patterns.random_patterns import (
     unrestricted_declarations,
 )
 
-from graphtide.bench import sequence
+from benchmarks import sequence
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import Detector, KernelDetector, make_detector
 from graphtide.testing.event_oracle import EventOracle, OracleMatch

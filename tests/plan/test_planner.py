@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from kernel.batches import needs_jit
 from pyoxigraph import NamedNode
 
+from benchmarks.datasets.queries import find_query
+from benchmarks.datasets.train import TrainModel
+from benchmarks.planner.workload import WorkloadGraph, query_text
+from benchmarks.train.driver import load_model
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
-from graphtide.bench.planner.workload import WorkloadGraph, query_text
-from graphtide.bench.train.driver import load_model
-from graphtide.datasets.queries import find_query
-from graphtide.datasets.train import TrainModel
 from graphtide.engine import queries as registry
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query

@@ -8,12 +8,12 @@ from repair.worlds import quads_of
 from support.programs import find_repairs
 
 import graphtide as gt
-from graphtide.bench.train.driver import load_model
-from graphtide.datasets.train import TrainModel
+from benchmarks.datasets.queries import train_query_text
+from benchmarks.datasets.train import TrainModel
+from benchmarks.train.driver import load_model
 from graphtide.lang.tide.program import Program
 
 REPAIRS = Path(__file__).parents[2] / "examples" / "repairs.tide"
-QUERIES = Path(gt.__file__).parent / "datasets" / "sparql" / "train"
 GOALS = {
     "Lengths": "PosLength",
     "Monitored": "SwitchMonitored",
@@ -30,7 +30,7 @@ def violations(graph):
     """As pyoxigraph finds them with the benchmark's own queries."""
     store = ox.Store()
     store.extend(quads_of(graph))
-    texts = {goal: (QUERIES / f"{query}.rq").read_text() for goal, query in GOALS.items()}
+    texts = {goal: train_query_text(query) for goal, query in GOALS.items()}
     return {goal: len(list(store.query(text))) for goal, text in texts.items()}
 
 
@@ -45,6 +45,16 @@ def test_a_broken_railway_is_mended():
     assert violations(graph) == dict.fromkeys(GOALS, 0)
     assert watch.count() == 0
     assert plan.violations == violations(graph)
+
+
+def test_the_faults_of_the_example_are_mended():
+    graph = gt.LiveGraph()
+    graph.load(REPAIRS.with_name("rail.ttl"))
+    four = {"Lengths": 1, "Monitored": 1, "Required": 1, "Set": 1}
+    assert violations(graph) == four | {"Neighbours": 0, "Short": 0}
+    (plan,) = find_repairs(graph, REPAIRS, max_plans=1)
+    graph.repair(plan)
+    assert violations(graph) == dict.fromkeys(GOALS, 0)
 
 
 NAME = "<http://www.semanticweb.org/ontologies/2015/trainbenchmark#{}>".format

@@ -197,7 +197,7 @@ def test_the_lock_pins_what_the_project_asks_for():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = [
         *project["project"]["dependencies"],
-        *project["project"]["optional-dependencies"]["bench"],
+        *project["dependency-groups"]["bench"],
         *project["dependency-groups"]["dev"],
     ]
     missing = {re.match("[a-z0-9-]+", each)[0] for each in wanted} - pinned

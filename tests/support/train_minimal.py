@@ -1,6 +1,6 @@
 """The smallest models with one violation each."""
 
-from graphtide.datasets.train import RDF_TYPE, length_literal, name, vertex
+from benchmarks.datasets.train import RDF_TYPE, length_literal, name, vertex
 
 TRUE = '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
 

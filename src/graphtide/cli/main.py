@@ -193,16 +193,6 @@ COMMANDS = (
         "Without it they are compiled when they are first needed. It does nothing that was done "
         "before.",
     ),
-    Command(
-        "generate:app",
-        "Generate data sets and streams.",
-        "graphtide generate train --size 64 --scenario repair --out rail.nt.gz",
-    ),
-    Command(
-        "bench:app",
-        "Run the benchmarks, beside other engines.",
-        "graphtide bench route-sensor --edges 130000 --no-peers",
-    ),
 )
 
 app = App(

@@ -1,0 +1,1 @@
+"""The planner's choice beside every strategy."""

@@ -1,1 +1,0 @@
-"""Benchmarks: every published figure can be measured here, beside other engines."""

@@ -1,1 +1,0 @@
-"""`graphtide bench planner`: the planner's choice beside every strategy."""
