@@ -168,7 +168,7 @@ PLANS = (
         small="--clients 20 --query-count 5 --changes-per-second 200 --seconds 2",
     ),
     Plan("GRAPHTIDE_NO_JIT=1 .venv/bin/python -m pytest", small="-k test_paper3_definitions"),
-    Plan("GRAPHTIDE_NO_JIT=1 .venv/bin/python -m graphtide.testing.fuzz", small="--cases 5"),
+    Plan("GRAPHTIDE_NO_JIT=1 PYTHONPATH=tests .venv/bin/python -m oracles.fuzz", small="--cases 5"),
 )
 
 

@@ -7,7 +7,7 @@ each on the same number of partitions, and `stages.unpack` makes rows of their o
     changes -> prune -> pack -> match -> [join 1, 2…] -> [consolidate] -> [patterns] -> [rules]
             -> unpack -> deltas
 
-Spark runs them (`stages.processor`), and so does one process (`graphtide.testing.partitions`).
+Spark runs them (`stages.processor`), and so does one process (`tests/oracles/partitions.py`).
 """
 
 from __future__ import annotations

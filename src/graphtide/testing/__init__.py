@@ -1,1 +1,1 @@
-"""Test helpers: reference evaluator, oracles, random queries and streams, fuzzing."""
+"""Tests of programs, here and in pytest, and a Kafka broker of one node."""

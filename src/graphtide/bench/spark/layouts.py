@@ -25,14 +25,14 @@ from graphtide.spark.partition.hubs import HubCounts, frequent, hub_counts
 from graphtide.spark.stages.pack import pack_rows
 from graphtide.spark.state.messages import MESSAGES, MessageKind, from_chunks, of_kind
 from graphtide.spark.topology import stages_of
-from graphtide.testing.partitions import PartitionRun, record_batches
+from oracles.partitions import PartitionRun, record_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from graphtide.testing.partitions import ChangeRow
+    from oracles.partitions import ChangeRow
 
 QUERIES: Final = {
     "star": "SELECT * { ?a <ex:p> ?b . ?c <ex:q> ?b . ?d <ex:r> ?b }",

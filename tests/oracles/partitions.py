@@ -28,7 +28,7 @@ from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionEngine,
 from graphtide.spark.state.log import MemoryLog
 from graphtide.spark.state.messages import MESSAGES, REJECTED, StageRow, from_chunks
 from graphtide.spark.topology import StageSpec, run_partition, stages_of
-from graphtide.testing.transactions import StreamTransaction, terms_of
+from oracles.transactions import StreamTransaction, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
