@@ -183,7 +183,7 @@ class Restoration:
                     f"the query {new.name} has changes that no window has reported yet, and "
                     f"{self.job.partitions} partitions count them in another way than "
                     f"{self.partitions}",
-                    hint="graphtide rescale to another number; the one before works, too",
+                    hint="rescale to another number; the one before works, too",
                 )
 
     def _events(
