@@ -1,1 +1,1 @@
-"""Tests of programs, here and in pytest, and a Kafka broker of one node."""
+"""Tests that programs declare, run by the command line or by pytest."""
