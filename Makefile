@@ -70,7 +70,7 @@ w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each
 	@$(BIN)/python -m pytest tests/w3c -n $(JOBS) --dist worksteal -q --no-header -r fE $(ARGS)
 
 fuzz: setup ## Random queries, streams and programs against the oracles (N=cases SEED=… KIND=…)
-	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED) --kind $(KIND)
+	@PYTHONPATH=tests $(BIN)/python -m oracles.fuzz --cases $(N) --seed $(SEED) --kind $(KIND)
 
 faults: setup ## Kill writers of a store, and drivers, executors and workers of streams, hundreds of times, and compare (KILLS=… SEED=…)
 	@GRAPHTIDE_KILLS=50 GRAPHTIDE_FLIPS=300 $(BIN)/python -m pytest tests/durable $(ARGS)

@@ -6,4 +6,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON="${PYTHON_BIN:-$PWD/.venv/bin/python}"
-PYTHONPATH="src:tests" exec "$PYTHON" tests/spark/faults/cluster.py "$@"
+PYTHONPATH="src:tests:examples/spark" exec "$PYTHON" tests/spark/faults/cluster.py "$@"

@@ -143,22 +143,17 @@ PLANS = (
         " --partitions",
         small="--partitions 2",
     ),
-    Plan("graphtide rescale ckpt/ --partitions", small="--partitions 3"),
-    Plan("graphtide rescale ckpt/ --partitions 32", small="--partitions 4"),
     Plan("graphtide why", codes=(0, 1)),
     Plan("GRAPHTIDE_NO_JIT=1 .venv/bin/python -m pytest", small="-k test_paper3_definitions"),
-    Plan("GRAPHTIDE_NO_JIT=1 .venv/bin/python -m graphtide.testing.fuzz", small="--cases 5"),
+    Plan("GRAPHTIDE_NO_JIT=1 PYTHONPATH=tests .venv/bin/python -m oracles.fuzz", small="--cases 5"),
 )
 
 
 def plan_for(text: str) -> Plan:
     """The plan with the longest beginning that fits; a command without one is run as it is.
 
-    >>> (
-    ...     plan_for("graphtide rescale ckpt/ --partitions 64").small,
-    ...     plan_for("graphtide check x").codes,
-    ... )
-    ('--partitions 3', (0,))
+    >>> plan_for("make fuzz N=100000").small, plan_for("graphtide check x").codes
+    ('N=50', (0,))
     """
     fitting = [plan for plan in PLANS if f"{text} ".startswith(f"{plan.start} ")]
     return max(fitting, key=lambda plan: len(plan.start), default=Plan(text))

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
+from kafka_broker import KafkaBroker, create_topic
 from pyspark.sql import DataFrame, SparkSession
 
 import graphtide as gt
 from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.testing.kafka_broker import KafkaBroker, create_topic
 
 PARTITIONS = 3
 PAUSE_SECONDS = 0.3

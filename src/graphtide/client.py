@@ -68,7 +68,6 @@ class RemoteGraph:
         self._place = parts.hostname, parts.port or (443 if self._secure else 80)
         self._root = parts.path.rstrip("/")
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._timeout = timeout
         self.patience: Final = patience
         self._lock = Lock()
         self._connection = self._connected(timeout)

@@ -96,10 +96,9 @@ class LimitError(PlacedError):
         source: str | None = None,
         line: int | None = None,
     ) -> None:
-        option = f"--limit-{limit.replace('_', '-')}"
         hint = (
             f"the limit {limit} is {value}; raise it with Limits({limit}=…), "
-            f"or on the command line with {option}"
+            f"or on the command line with --limit {limit}=…"
         )
         super().__init__(message, source=source, line=line, hint=hint)
         self.limit = limit

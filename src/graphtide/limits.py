@@ -137,7 +137,7 @@ class Allowance:
         ...
     graphtide.errors.LimitError: the query needs more memory for its intermediate results
       hint: the limit query_bytes is 1000; raise it with Limits(query_bytes=…), or on the command
-      line with --limit-query-bytes
+      line with --limit query_bytes=…
     """
 
     __slots__ = ("_compiled", "_end", "_left", "_token", "limits", "work")

@@ -40,7 +40,7 @@ from graphtide.algebra.paths import (
 from graphtide.algebra.rewrite import RULES, drop_order, push_filters, rewrite
 from graphtide.algebra.traverse import rename
 from graphtide.algebra.variables import certain, mentioned, schema
-from graphtide.testing.reference import evaluate_query
+from oracles.reference import evaluate_query
 
 AB, BC = bgp("?a p ?b"), bgp("?b q ?c")
 N = Aggregate(Var("n"), "COUNT", None)

@@ -13,10 +13,10 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.rewrite import RULES, drop_order, merge_patterns, push_filters, rewrite
 from graphtide.algebra.variables import schema
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.testing.generators import Case, cases
-from graphtide.testing.reference import evaluate_query
-from graphtide.testing.runs import snapshots
-from graphtide.testing.transactions import terms_of
+from oracles.generators import Case, cases
+from oracles.reference import evaluate_query
+from oracles.runs import snapshots
+from oracles.transactions import terms_of
 
 MOST_QUADS = 14
 """The reference evaluator loops over everything: larger graphs cost much and say little."""

@@ -54,20 +54,20 @@ def test_limit_ends_it(files, run):
 
     writer = threading.Thread(target=write)
     writer.start()
-    ran = run(*FOLLOW, "growing.rdfp", "--limit", 2, "--json")
+    ran = run(*FOLLOW, "growing.rdfp", "--rows", 2, "--json")
     writer.join()
     assert [(row["time"], row["diff"]) for row in ran.objects] == [(17, 1), (18, -1)]
 
 
 def test_changes_outside_transactions_count_when_the_writer_pauses(files, run):
     (files / "loose.rdfp").write_text("A <ex:a> <ex:p> <ex:b> .\nA <ex:a> <ex:p> <ex:c> .\n")
-    ran = run("watch", "all.rq", "--changes", "loose.rdfp", "--follow", "--limit", 2, "--json")
+    ran = run("watch", "all.rq", "--changes", "loose.rdfp", "--follow", "--rows", 2, "--json")
     assert {(row["tx"], row["row"]["o"]) for row in ran.objects} == {(0, "<ex:b>"), (0, "<ex:c>")}
 
 
 def test_each_line_of_quads_is_a_transaction(files, run):
     (files / "log.nq").write_text("<ex:a> <ex:p> <ex:b> .\n\n<ex:a> <ex:p> <ex:c> .\n")
-    ran = run("watch", "all.rq", "--changes", "log.nq", "--follow", "--limit", 2, "--json")
+    ran = run("watch", "all.rq", "--changes", "log.nq", "--follow", "--rows", 2, "--json")
     assert [(row["tx"], row["row"]["o"]) for row in ran.objects] == [(0, "<ex:b>"), (1, "<ex:c>")]
 
 

@@ -22,23 +22,25 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_there_is_an_option_for_each_limit():
-    assert set(LimitOptions.__dataclass_fields__) == set(NAMES)
-    assert LimitOptions().limits() == Limits()
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_zero_is_no_limit(name):
-    assert getattr(LimitOptions(**{name: 0}).limits(), name) is None
-    assert getattr(LimitOptions(**{name: 77}).limits(), name) == 77
+def test_each_limit_has_its_name(name):
+    assert LimitOptions((f"{name}=77",)).limits() == Limits(**{name: 77})
+    assert LimitOptions((f"{name}=none",)).limits() == Limits(**{name: None})
+
+
+def test_limits_of_a_file_and_of_the_command_line(tmp_path):
+    file = tmp_path / "limits.txt"
+    file.write_text("# ours\n\ndigits = 50  # short\nquery_seconds=0.5\npath_pairs=none\n")
+    given = LimitOptions(("digits=60",), file).limits()
+    assert given == Limits(digits=60, query_seconds=0.5, path_pairs=None)
 
 
 @pytest.mark.parametrize(("command", "file"), [("query", "all.rq"), ("update", "up.ru")])
 def test_a_query_over_its_limit(run, files, command, file):
-    ran = run(command, files / file, "--data", files / "data.nt", "--limit-query-bytes", "100000")
+    ran = run(command, files / file, "--data", files / "data.nt", "--limit", "query_bytes=100000")
     assert (ran.code, ran.out) == (2, "")
     assert "graphtide: the query needs more memory" in ran.err
-    assert "--limit-query-bytes" in ran.err
+    assert "--limit query_bytes=…" in ran.err
 
 
 def test_a_file_over_its_limit(run, files):
@@ -47,13 +49,13 @@ def test_a_file_over_its_limit(run, files):
         ("watch", files / "all.rq", "--changes", files / "long.nt"),
         ("explain", files / "all.rq", "--data", files / "long.nt"),
     ):
-        ran = run(*tokens, "--limit-literal-length", "500")
+        ran = run(*tokens, "--limit", "literal_length=500")
         assert ran.code == 2
         assert f"{files / 'long.nt'}:1: a line of more than 500 bytes" in ran.err
 
 
 def test_check_reports_what_is_too_long(run, files):
-    ran = run("check", files / "long.nt", "--limit-literal-length", "500")
+    ran = run("check", files / "long.nt", "--limit", "literal_length=500")
     assert ran.code == 1
     assert "long.nt:1:1: a line of more than 500 bytes" in ran.out
     assert run("check", files / "long.nt").code == 0
@@ -61,13 +63,38 @@ def test_check_reports_what_is_too_long(run, files):
 
 def test_a_run_rejects_what_is_too_long(run, files):
     tokens = ("run", files / "all.rq", "--engine", "process", "--changes", files / "long.nt")
-    ran = run(*tokens, "--limit-literal-length", "500")
+    ran = run(*tokens, "--limit", "literal_length=500")
     assert ran.code == 0
     assert "rejected: 1 line" in ran.err
     assert "long.nt:1:1: a line of more than 500 bytes" in ran.err
 
 
-def test_a_limit_is_not_negative(run, files):
-    ran = run("query", files / "all.rq", "--limit-digits", "-1")
+NAMED = (
+    "write NAME=VALUE, such as query_seconds=10 or digits=none; the names are query_seconds, query"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("digit=5", NAMED),
+        ("digits", NAMED),
+        ("digits=0", "digits is a whole number above 0, or none for no limit"),
+        ("digits=1.5", "digits is a whole number above 0"),
+        ("query_seconds=-1", "query_seconds is a number above 0"),
+        ("query_seconds=inf", "query_seconds is a number above 0"),
+    ],
+)
+def test_mistakes(run, files, text, allowed):
+    ran = run("query", files / "all.rq", "--limit", text)
     assert (ran.code, ran.out) == (2, "")
-    assert 'invalid --limit-digits "-1": give 0 or more' in ran.err
+    assert f'invalid --limit "{text}": {allowed}' in ran.err
+    (files / "limits").write_text(f"digits=9\n{text}\n")
+    ran = run("query", files / "all.rq", "--limits", files / "limits")
+    assert (ran.code, ran.out) == (2, "")
+    assert f'invalid line 2 of --limits {files / "limits"} "{text}": {allowed}' in ran.err
+
+
+def test_a_file_of_limits_that_is_not_there(run, files):
+    ran = run("query", files / "all.rq", "--limits", files / "none")
+    assert ran.code == 2 and f"{files / 'none'}: cannot be read" in ran.err

@@ -78,7 +78,10 @@ def test_every_option_has_help_and_every_command_an_example(path, run):
     assert f"Example: graphtide {' '.join(path)}" in " ".join(ran.out.split())
 
 
-@pytest.mark.parametrize("old", ["--cells", "--only-new", "--once", "--in-process", "--most"])
+@pytest.mark.parametrize(
+    "old",
+    ["--cells", "--only-new", "--once", "--in-process", "--most", "--in-topic", "--limit-digits"],
+)
 def test_old_spellings_are_gone(old):
     assert old not in OPTIONS
 

@@ -118,7 +118,7 @@ def test_follow_a_store_that_another_process_writes(files):
     store = files / "rail"
     with gt.LiveGraph.open(store, durability="transaction") as graph:
         graph.insert("<ex:a>", "<ex:knows>", "<ex:b>")
-        arguments = ["watch", files / "pairs.rq", "--store", store, "--follow", "--limit", "2"]
+        arguments = ["watch", files / "pairs.rq", "--store", store, "--follow", "--rows", "2"]
         follower = subprocess.Popen(
             [sys.executable, "-m", "graphtide.cli.main", *arguments], stdout=subprocess.PIPE
         )

@@ -18,7 +18,7 @@ def test_text(run):
 
 
 def test_json_has_the_same_steps(run):
-    found = [json.loads(line) for line in run("trace", *GIVEN, "--json").lines]
+    found = [json.loads(line) for line in run("trace", *GIVEN, "--format", "json").lines]
     shown = run("trace", *GIVEN).lines
     assert [f"{each['time']} {each['kind']} {each['name']}" for each in found] == [
         " ".join(line.split()[:3]) for line in shown

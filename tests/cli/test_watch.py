@@ -65,7 +65,7 @@ def test_a_query_given_twice_has_two_names(files, run):
 
 
 def test_limit(files, run):
-    ran = run("watch", "route.rq", "--data", "rail.ttl", "--changes", "log.rdfp", "--limit", 1)
+    ran = run("watch", "route.rq", "--data", "rail.ttl", "--changes", "log.rdfp", "--rows", 1)
     assert (ran.code, ran.lines) == (0, [APPEARS])
 
 
@@ -139,8 +139,8 @@ def test_broken_lines_are_skipped_and_listed(files, run):
         (("route.rq", "--changes", "rail.ttl", "--follow"), "cannot be followed"),
         (("route.rq", "--changes", "--follow"), "--changes needs a file"),
         (
-            ("route.rq", "--changes", "log.rdfp", "--limit", "0"),
-            'invalid --limit "0": give 1 or more',
+            ("route.rq", "--changes", "log.rdfp", "--rows", "0"),
+            'invalid --rows "0": give 1 or more',
         ),
         (
             ("route.rq", "--changes", "log.rdfp", "--strategy", "magic"),

@@ -67,7 +67,7 @@ def test_on_spark_there_is_evolve(files, run, monkeypatch):
     (files / "log.rdfp").write_text(LOG)
     ran = run("run", "doors.tide", "--changes", "log.rdfp", "--watch-program")
     assert ran.code == 2
-    assert "graphtide evolve" in ran.err
+    assert "graphtide.spark.evolve" in ran.err
 
 
 def test_a_disabled_group(files, run):

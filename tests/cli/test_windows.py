@@ -149,7 +149,7 @@ def test_reports_of_several_streams(folder, run):
 
 def test_limit_counts_rows_not_reports(folder, run):
     (folder / "log.rdfp").write_text(PREFIXES + at(5, shows(1), shows(2)) + at(7, shows(3)))
-    ran = run("watch", "last.rq", "--changes", "log.rdfp", "--limit", 2)
+    ran = run("watch", "last.rq", "--changes", "log.rdfp", "--rows", 2)
     assert ran.lines == ["at 5", "  ?t=1", "at 5", "  ?t=2"]
 
 
@@ -215,7 +215,7 @@ def test_ticks_can_be_shorter(folder, run):
     """Of a tenth of a second: the window is 100 ticks long and closes every 5, first at 100."""
     log = PREFIXES + at(0, IN) + at(100, shows(31)) + at(10_000, shows(0))
     (folder / "log.rdfp").write_text(log)
-    ran = run("watch", "half.rq", "--changes", "log.rdfp", "--tick-ms", 100, "--limit", 1)
+    ran = run("watch", "half.rq", "--changes", "log.rdfp", "--tick-ms", 100, "--rows", 1)
     assert ran.lines == ["at 105", "  + ?room=:kitchen ?t=31"]
 
 

@@ -31,8 +31,8 @@ Text with `graphtide query inline.rq`, which is no block.
 graphtide query a.rq --format json      # one answer
 graphtide store info rail/              journal, snapshots
 GRAPHTIDE_NO_JIT=1 .venv/bin/python -m pytest tests/papers
-graphtide run a.tide --kafka broker:9092 \\
-    --in-topic 'a  b' --follow
+graphtide run a.tide --kafka servers=broker:9092 \\
+    --kafka 'in=a  b' --follow
 time graphtide check a.rq
 out/RouteSensor/batch.parquet           no command
 ```
@@ -54,7 +54,7 @@ def test_commands_are_found_with_their_lines():
         (5, "graphtide query a.rq --format json"),
         (6, "graphtide store info rail/"),
         (7, "GRAPHTIDE_NO_JIT=1 .venv/bin/python -m pytest tests/papers"),
-        (8, "graphtide run a.tide --kafka broker:9092 --in-topic 'a  b' --follow"),
+        (8, "graphtide run a.tide --kafka servers=broker:9092 --kafka 'in=a  b' --follow"),
         (10, "time graphtide check a.rq"),
         (19, "curl -s localhost:8765/healthz"),
     ]

@@ -12,8 +12,8 @@ import pytest
 
 import graphtide as gt
 from graphtide.durable import state
-from graphtide.testing import schedules
-from graphtide.testing.schedule_programs import random_schedule
+from oracles import schedules
+from oracles.schedule_programs import random_schedule
 
 pytestmark = pytest.mark.slow
 RETAINED = ("firings", "complex events", "skipped", "results", "deltas")

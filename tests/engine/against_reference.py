@@ -11,7 +11,7 @@ from pyoxigraph import Literal, NamedNode
 from graphtide import LiveGraph
 from graphtide.kernel import JIT
 from graphtide.lang.sparql.parse import parse_any_query
-from graphtide.testing.reference import evaluate_query
+from oracles.reference import evaluate_query
 
 unhurried = settings(deadline=None, max_examples=100 if JIT else 30)
 

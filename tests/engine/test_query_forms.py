@@ -11,8 +11,8 @@ from pyoxigraph import BlankNode, Literal
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_any_query
-from graphtide.testing.reference import evaluate_query
-from graphtide.testing.reference_update import evaluate_ask, evaluate_construct, evaluate_describe
+from oracles.reference import evaluate_query
+from oracles.reference_update import evaluate_ask, evaluate_construct, evaluate_describe
 
 NODES = [iri(n) for n in "abc"]
 BLANKS = [BlankNode("x"), BlankNode("y"), BlankNode("z")]

@@ -13,7 +13,7 @@ from support.endpoint import Answer, endpoint, of_store
 
 import graphtide as gt
 from graphtide.errors import GraphtideError, UnsupportedError
-from graphtide.testing.answers import oxigraph_answer, row_of
+from oracles.answers import oxigraph_answer, row_of
 
 HEAD = "PREFIX : <http://e/>\n"
 PATTERNS = [

@@ -9,8 +9,8 @@ import pytest
 import graphtide as gt
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError, QueryError
-from graphtide.testing.fuzz import check_case
-from graphtide.testing.transactions import transaction
+from oracles.fuzz import check_case
+from oracles.transactions import transaction
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 HEAD = f"PREFIX : <http://example.org/> PREFIX rdf: <{RDF}>\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError, QueryError
 from graphtide.lang.sparql.parse import parse_update
-from graphtide.testing.reference_update import evaluate_update
+from oracles.reference_update import evaluate_update
 
 NODES = [iri(n) for n in "abc"]
 starts = streams(NODES, [iri("p"), iri("q")], NODES, (None, iri("g"), iri("h")))

@@ -9,7 +9,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.aggregates import aggregate
-from graphtide.testing.transactions import typed
+from oracles.transactions import typed
 
 ERROR = None
 IRI, BLANK = NamedNode("a:a"), BlankNode("b")

@@ -9,7 +9,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.comparison import compare, order_value, total_order
-from graphtide.testing.transactions import LITERALS, TWINS, typed
+from oracles.transactions import LITERALS, TWINS, typed
 
 ASCENDING = [
     None,

@@ -7,7 +7,8 @@ from papers.railway import EDGES, EXAMPLE, TYPE, VERTICES, Railway, iri, quad
 from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
-from graphtide.algebra.relational import Labels, different, equal
+from graphtide.algebra.expressions import Call, Const, Var
+from graphtide.algebra.relational import Labels, different
 from graphtide.errors import GraphtideError
 
 RAIL = Labels(EXAMPLE)
@@ -130,7 +131,7 @@ def test_projection_gives_each_row_once(way):
 
 @three_ways
 def test_selection(way):
-    route_2 = REQUIRES.select(equal("route", NamedNode(f"{EXAMPLE}2")))
+    route_2 = REQUIRES.select(Call("=", (Var("route"), Const(NamedNode(f"{EXAMPLE}2")))))
     assert rows(route_2, way, "route requires sensor") == {(2, "d", 6)}
 
 

@@ -15,10 +15,10 @@ from graphtide.engine.runtime import Runtime
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.physical import Decomposed, Search, nodes
-from graphtide.testing.fuzz import check_case
-from graphtide.testing.generators import CLASSES, bgp_cases, bgps
-from graphtide.testing.partitions import PartitionRun, change_rows, net_of
-from graphtide.testing.runs import batch_of
+from oracles.fuzz import check_case
+from oracles.generators import CLASSES, bgp_cases, bgps
+from oracles.partitions import PartitionRun, change_rows, net_of
+from oracles.runs import batch_of
 
 PREFIX = "PREFIX : <http://example.org/> "
 

@@ -26,7 +26,7 @@ from graphtide.lang.tide.ast import (
     Within,
 )
 from graphtide.lang.tide.program import Program
-from graphtide.testing.event_readings import OracleEvent, OracleReader, holds
+from oracles.event_readings import OracleEvent, OracleReader, holds
 
 A, B, C = Atom("a", ()), Atom("b", ()), Atom("c", ())
 

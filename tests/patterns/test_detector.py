@@ -19,7 +19,7 @@ from patterns.random_patterns import (
 from benchmarks import sequence
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import Detector, KernelDetector, make_detector
-from graphtide.testing.event_oracle import EventOracle, OracleMatch
+from oracles.event_oracle import EventOracle, OracleMatch
 
 if TYPE_CHECKING:
     from graphtide.lang.tide.ast import PatternDeclaration

@@ -16,7 +16,7 @@ from graphtide.patterns.detector import KernelDetector, make_detector
 from graphtide.patterns.event_rows import UNNAMED, RowArranger
 from graphtide.patterns.general import Detector
 from graphtide.patterns.tokens import Event
-from graphtide.testing.event_oracle import EventOracle
+from oracles.event_oracle import EventOracle
 
 NUMBERS = {name: number for number, name in enumerate(TYPES)}
 END = 100

@@ -23,7 +23,7 @@ from graphtide.patterns.detector import make_detector
 from graphtide.patterns.explain import explain_pattern
 from graphtide.patterns.saved import load_tokens, save_tokens
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.testing.event_oracle import EventOracle
+from oracles.event_oracle import EventOracle
 
 HEAD = """PREFIX : <http://example.org/>
 EVENT A(?k, ?v) AS { ?e :ak ?k ; :av ?v }

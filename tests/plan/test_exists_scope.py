@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from graphtide.testing.fuzz import check_case
-from graphtide.testing.transactions import transaction
+from oracles.fuzz import check_case
+from oracles.transactions import transaction
 
 A_KNOWS_ITSELF = "+ <a:a> <a:p> <a:a>"
 A_KNOWS_C = "+ <a:a> <a:p> <a:c>"

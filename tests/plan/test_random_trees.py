@@ -13,7 +13,7 @@ from graphtide import LiveGraph
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.variables import schema
 from graphtide.kernel import JIT
-from graphtide.testing.reference import evaluate_query
+from oracles.reference import evaluate_query
 
 streams = st.lists(
     st.lists(st.tuples(st.sampled_from((1, 1, -1)), quads), max_size=4), min_size=1, max_size=5

@@ -386,10 +386,10 @@ def test_bad_texts_are_refused(text):
         dictionary.encode(text)
     with pytest.raises(DataError, match=r"^row 2: not an RDF term"):
         dictionary.encode_column(['"a"', "<ex:a>", text])
-    ids, bad = dictionary.encode_rows([text, "<ex:a>", text])
+    ids, bad = dictionary.intern_rows([text, "<ex:a>", text])
     assert ids[0] == ids[2] == 0 and ids[1] > 0
     assert [row for row, _ in bad] == [0, 2]
-    assert dictionary.encode_rows([text, "<ex:a>"])[0].tolist() == [0, ids[1]]
+    assert dictionary.intern_rows([text, "<ex:a>"])[0].tolist() == [0, ids[1]]
 
 
 def test_every_kind_of_column_gives_the_same_ids():
@@ -420,13 +420,6 @@ def test_empty_columns():
         assert dictionary.encode_column(column).tolist() == []
     assert dictionary.encode_column(pa.nulls(2)).tolist() == [0, 0]
     assert dictionary.decode_column([]).to_pylist() == []
-    assert dictionary.encode_graphs(
-        pa.array(["", None, "<ex:g>"]).dictionary_encode()
-    ).tolist() == [
-        0,
-        0,
-        1,
-    ]
 
 
 def test_columns_that_hold_no_strings():
@@ -438,7 +431,7 @@ def test_columns_that_hold_no_strings():
 
 def test_bad_values_of_a_dictionary_column_name_their_rows():
     column = pa.array(["<ex:a>", "junk", "<ex:a>", "junk"]).dictionary_encode()
-    _, bad = TermDictionary().encode_rows(column)
+    _, bad = TermDictionary().intern_rows(column)
     assert [row for row, _ in bad] == [1, 3]
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import tomllib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -15,13 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-WHOLE_PRODUCT = {"docs", "papers", "repo", "spark/faults", "support", "w3c"}
+WHOLE_PRODUCT = {"docs", "oracles", "papers", "repo", "spark/faults", "support", "w3c"}
 """Folders of tests that do not belong to one folder of the package."""
-
-MAX_LINES = 550
-MAX_LINES_OF_A_FUNCTION = 80
-MAX_MODULES = 18
-MAX_SHARE_OF_IMPORTS = 0.06
 
 # Spelled in two parts, so that this file does not hold what it looks for.
 FORBIDDEN = {
@@ -75,25 +70,6 @@ def test_there_is_something_to_check():
     assert len(SOURCES) > 10
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_is_short_and_says_what_it_is(path):
-    assert len(lines_of(path)) <= MAX_LINES
-    assert ast.get_docstring(tree_of(path)), "no module docstring"
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_function_is_too_long_to_read(path):
-    functions = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)]
-    long = [f.name for f in functions if lines_of_code(f) > MAX_LINES_OF_A_FUNCTION]
-    assert not long
-
-
-def lines_of_code(function: ast.FunctionDef) -> int:
-    """The lines of a function's body; parameters and docstring explain, they are not in the way."""
-    body = function.body[1:] if ast.get_docstring(function) else function.body
-    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
-
-
 COMPILERS = {"compiled", "inlined", "allocating"}
 
 
@@ -125,12 +101,6 @@ def test_no_index_of_a_compiled_loop_counts_from_the_end():
     ] == []
 
 
-def test_no_folder_is_crowded():
-    counts = Counter(path.parent for path in SOURCES)
-    crowded = {str(f.relative_to(ROOT)): n for f, n in counts.items() if n > MAX_MODULES}
-    assert not crowded
-
-
 def test_a_class_name_means_one_class():
     """The twins of kernels have the names of their kernels; all other names are unique."""
     homes = defaultdict(set)
@@ -140,26 +110,6 @@ def test_a_class_name_means_one_class():
             for node in classes:
                 homes[node.name].add(str(path.relative_to(ROOT)))
     assert not {name: sorted(where) for name, where in homes.items() if len(where) > 1}
-
-
-def test_imports_are_a_small_part_of_the_lines():
-    imports = total = 0
-    for path in SOURCES:
-        total += len(lines_of(path))
-        nodes = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.Import | ast.ImportFrom)]
-        imports += sum(node.end_lineno - node.lineno + 1 for node in nodes)
-    assert imports / total < MAX_SHARE_OF_IMPORTS
-
-
-def test_layers_are_listed_in_the_order_of_the_floor_plan():
-    """`lint-imports` checks that imports point down this list; here, that no folder is missing."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    listed = project["tool"]["importlinter"]["contracts"][0]["layers"]
-    named = {name.strip() for layer in listed for name in layer.split("|")}
-    package = ROOT / "src" / "graphtide"
-    there = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
-    there |= {path.parent.name for path in package.glob("*/__init__.py")}
-    assert named == there
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from graphtide.rules.temporal import AllTests, Span, holds, named
-from graphtide.testing.reference import evaluate_query
+from oracles.reference import evaluate_query
 
 
 @dataclass(frozen=True)

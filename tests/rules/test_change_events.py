@@ -13,7 +13,7 @@ from support.programs import run
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.testing.reference import evaluate_query
+from oracles.reference import evaluate_query
 
 SPACE = "http://example.org/"
 DECLARED = f"""

@@ -13,7 +13,7 @@ from graphtide import LiveGraph
 from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
-from graphtide.testing.event_oracle import EventOracle
+from oracles.event_oracle import EventOracle
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 END = 1000

@@ -15,7 +15,7 @@ from graphtide import LiveGraph
 from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.patterns import history as token_history
-from graphtide.testing.event_oracle import EventOracle
+from oracles.event_oracle import EventOracle
 
 
 def iri(name):

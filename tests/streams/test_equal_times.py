@@ -14,7 +14,7 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, Store
 
 from graphtide import LiveGraph
 from graphtide.streams.windows import TimeWindow
-from graphtide.testing.answers import oxigraph_answer, row_of
+from oracles.answers import oxigraph_answer, row_of
 
 BODIES = (
     "WINDOW :w { ?a :p ?b }",

@@ -15,7 +15,7 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.streams import windows as content
 from graphtide.streams.pruning import PruningFilter
-from graphtide.testing.reference import evaluate_query
+from oracles.reference import evaluate_query
 
 NODES = [iri(n) for n in "abc"]
 triples = st.tuples(

@@ -18,7 +18,7 @@ from graphtide.lang.sparql.parse import parse_any_query, parse_standing
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.streams.windows import ElementWindow, TimeWindow
-from graphtide.testing.reference import evaluate_query
+from oracles.reference import evaluate_query
 
 NODES = [iri(n) for n in "abc"]
 LINKS = [iri(n) for n in "pq"]

@@ -21,7 +21,7 @@ from pyoxigraph import (
 from w3c.manifest import path_of, read_quads
 
 from graphtide.rdf.terms import from_pyoxigraph
-from graphtide.testing.answers import by_value
+from oracles.answers import by_value
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from pyoxigraph import NamedNode
 from w3c.manifest import path_of, read_quads
 
 from graphtide.errors import GraphtideError
-from graphtide.testing.transactions import terms_of
+from oracles.transactions import terms_of
 
 
 def stored(files) -> list:

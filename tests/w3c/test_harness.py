@@ -10,7 +10,7 @@ from w3c.judgement import BY_VALUE, EXCLUDED
 from w3c.manifest import BASE, evaluation_tests, suite_folder
 from w3c.ways import WAYS
 
-from graphtide.testing.transactions import typed
+from oracles.transactions import typed
 
 A, B, C, D = (BlankNode(name) for name in "abcd")
 X, Y = Literal("x"), Literal("y")

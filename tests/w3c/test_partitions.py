@@ -13,8 +13,8 @@ from w3c.manifest import EvaluationTest, evaluation_tests
 from w3c.question import expected_answer, quads_of, text_of
 from w3c.suites import line, sampled_parameters
 
-from graphtide.testing.partitions import PartitionRun, change_rows
-from graphtide.testing.transactions import StreamTransaction
+from oracles.partitions import PartitionRun, change_rows
+from oracles.transactions import StreamTransaction
 
 END = (2**62, 0, 0, None, None, None, None)
 AT_ONCE = 7

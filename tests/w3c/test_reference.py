@@ -18,14 +18,14 @@ from w3c.suites import line, parameters
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import AskQuery, ConstructQuery, Query
 from graphtide.lang.sparql.parse import parse_update
-from graphtide.testing.reference import evaluate_rows
-from graphtide.testing.reference_update import (
+from oracles.reference import evaluate_rows
+from oracles.reference_update import (
     evaluate_ask,
     evaluate_construct,
     evaluate_describe,
     evaluate_update,
 )
-from graphtide.testing.transactions import terms_of
+from oracles.transactions import terms_of
 
 
 @pytest.mark.parametrize("test", parameters(evaluation_tests(), 3))

@@ -17,7 +17,7 @@ from graphtide.algebra.queries import as_select
 from graphtide.lang.sparql.parse import parse_any_query
 from graphtide.rdf.formats.results import ResultRows, rows_text
 from graphtide.rdf.terms import parse_term
-from graphtide.testing.transactions import terms_of
+from oracles.transactions import terms_of
 
 
 def of_graph(files, addresses):

@@ -15,8 +15,8 @@ from w3c.question import expected_answer, quads_of, text_of
 from w3c.suites import line, parameters
 
 from graphtide.spark import watch
-from graphtide.testing.partitions import change_rows
-from graphtide.testing.transactions import StreamTransaction
+from oracles.partitions import change_rows
+from oracles.transactions import StreamTransaction
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 

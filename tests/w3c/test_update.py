@@ -12,7 +12,7 @@ from w3c.manifest import UpdateTest, path_of, suite_folder, update_tests
 from w3c.suites import line, parameters
 
 from graphtide import LiveGraph
-from graphtide.testing.answers import row_of
+from oracles.answers import row_of
 
 EVERYTHING = {
     "default": "SELECT ?s ?p ?o { ?s ?p ?o }",

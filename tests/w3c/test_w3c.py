@@ -14,7 +14,7 @@ from w3c.suites import line, parameters, sampled_parameters
 from w3c.ways import WAYS, loaded
 
 from graphtide.kernel.batch import DIFF
-from graphtide.testing.answers import row_of
+from oracles.answers import row_of
 
 
 @pytest.mark.parametrize(("test", "way"), sampled_parameters(evaluation_tests(), tuple(WAYS), 10))

@@ -10,8 +10,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from graphtide import LiveGraph
 from graphtide.errors import UnsupportedError
-from graphtide.testing.runs import batch_of
-from graphtide.testing.transactions import StreamTransaction, terms_of
+from oracles.runs import batch_of
+from oracles.transactions import StreamTransaction, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,8 +15,8 @@ from graphtide.algebra.traverse import walk
 from graphtide.errors import UnsupportedError
 from graphtide.kernel import JIT
 from graphtide.lang.sparql.parse import parse_any_query
-from graphtide.testing.reference import evaluate_query
-from graphtide.testing.transactions import terms_of
+from oracles.reference import evaluate_query
+from oracles.transactions import terms_of
 
 if TYPE_CHECKING:
     from collections import Counter

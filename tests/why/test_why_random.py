@@ -9,8 +9,8 @@ from why.random_questions import Case, examples, has_paths, is_monotone, parsed
 
 from graphtide.engine.explanations import StoreQuads
 from graphtide.rdf.terms import parse_term
-from graphtide.testing import generators
 from graphtide.why.explain import RowQuestion
+from oracles import generators
 
 pytestmark = pytest.mark.slow
 

@@ -147,11 +147,6 @@ class Labels:
         return tuple(alg.TriplePattern(Var(vertex), RDF_TYPE, self.iri(label)) for label in labels)
 
 
-def equal(left: str, right: str | Term) -> Expression:
-    """An attribute is the same as another, or as a term."""
-    return Call("=", (Var(left), _operand(right)))
-
-
 def different(left: str, right: str | Term) -> Expression:
     """An attribute is not the same as another, or as a term."""
     return Call("!=", (Var(left), _operand(right)))

@@ -208,14 +208,10 @@ def _follow(
 
 
 def _compile() -> None:
-    """Run a few transactions through the stages of the pipeline, to compile their kernels."""
-    from graphtide.testing.partitions import PartitionRun
-
-    run = PartitionRun.of(QUERIES, partitions=PARTITIONS)
-    names = ("time", "tx", "diff", *"spog")
-    for batch in change_stream(5, seed=1):
-        rows = batch.to_arrow().to_pylist()
-        run.batch([[tuple(row[name] for name in names) for row in rows]])
+    """Run a few transactions, to compile the loops of the queries."""
+    session = Session(LiveGraph(), QUERIES)
+    for batch in change_stream(WARM_UP_TRANSACTIONS, seed=1):
+        list(session.apply([batch]))
 
 
 # --- in process ---
@@ -225,9 +221,7 @@ def _in_process(transactions: int, seed: int, *, as_json: bool) -> int:
     pause = PAUSE_SECONDS if sys.stdout.isatty() and not as_json else 0.0
     screen = Console(stderr=True, highlight=False)
     with screen.status("getting ready; the first time this compiles, for up to a minute"):
-        warm_up = Session(LiveGraph(), QUERIES)
-        for batch in change_stream(WARM_UP_TRANSACTIONS, seed=1):
-            list(warm_up.apply([batch]))
+        _compile()
     session = Session(LiveGraph(), QUERIES)
     session.expected = transactions + 1
     code = 0

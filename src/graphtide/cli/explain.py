@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 TICK_MS: Final = 1000
 
 WhyFormat = Literal["text", "json", "mermaid", "html"]
-TraceFormat = Literal["text", "chrome"]
+TraceFormat = Literal["text", "json", "chrome"]
 
 NO_SUCH_ROW: Final = 1
 """The exit code of `graphtide why` for a row that is not in the answer."""
@@ -213,12 +213,11 @@ def trace(
     format: Annotated[  # noqa: A002 - the name of the option
         TraceFormat,
         Parameter(
-            help=f"{opt.FORMAT_HELP} text has a line per step; chrome is the trace event format of "
-            "Chrome, which Perfetto (ui.perfetto.dev) shows."
+            help=f"{opt.FORMAT_HELP} text has a line per step, json an object; chrome is the "
+            "trace event format of Chrome, which Perfetto (ui.perfetto.dev) shows."
         ),
     ] = "text",
-    as_json: opt.JsonOption = False,
-    stream: tuple[str, ...] = (),
+    stream: Annotated[tuple[str, ...], Parameter(group=opt.CLOCK)] = (),
     until: opt.UntilOption = None,
     tick_ms: opt.TickOption = TICK_MS,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
@@ -247,7 +246,7 @@ def trace(
     short = shortener(next(iter(parsed.texts.values()), ""))
     if format == "chrome":
         running.on_trace(records.append)
-    elif as_json:
+    elif format == "json":
         running.on_trace(lambda record: print(json.dumps(record.as_json(), ensure_ascii=False)))
     else:
         running.on_trace(lambda record: print(record.line(short)))

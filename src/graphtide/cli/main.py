@@ -142,25 +142,6 @@ COMMANDS = (
         "process, the program runs in this process.",
     ),
     Command(
-        "run:rescale",
-        "Let a stopped run on Spark go on with another number of partitions, or other hubs.",
-        "graphtide rescale ckpt/ --partitions 64",
-        "The state is divided again, the input is not read again. Afterwards the same graphtide "
-        "run, with the same --changes, --out and --checkpoint, goes on where it stopped. Until the "
-        "command is done, the checkpoint is as it was. With --hub, those given are all hubs that "
-        "the run has from then on. For runs over change logs and topics of Kafka.",
-    ),
-    Command(
-        "run:evolve",
-        "Let a stopped run on Spark go on with another program.",
-        "graphtide evolve ckpt/ rail-2.tide",
-        "Queries, patterns and rules that are as they were go on without a gap. A new query starts "
-        "with its whole answer, a changed one with the difference from its answer before. New "
-        "patterns and rules see events from now on. The input is not read again: it is an error "
-        "if a new query asks for quads that no query before could match. For runs over change "
-        "logs and topics of Kafka.",
-    ),
-    Command(
         "serve:serve",
         "Serve a graph over HTTP: SPARQL, changes, subscriptions to standing queries, and a page.",
         "graphtide serve rail.tide --store rail/",

@@ -6,13 +6,16 @@ sentence everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args
 
-from cyclopts import CoercionError, CycloptsError, Parameter
+from cyclopts import CoercionError, CycloptsError, Group, Parameter
 
-from graphtide.errors import GraphtideError
+from graphtide.errors import DataError, GraphtideError
 from graphtide.lang.sparql.prefixes import Prefixes
 from graphtide.limits import NAMES, Limits
 from graphtide.plan.patterns import Strategy
@@ -21,6 +24,14 @@ from graphtide.rdf.changes import OnError
 _KINDS: Final[dict[type | None, str]] = {int: "give a whole number", float: "give a number"}
 
 Engine = Literal["spark", "process"]
+
+CLOCK: Final = Group("Time and events", sort_key=1)
+SPARK: Final = Group("On Spark", sort_key=2)
+BOUNDS: Final = Group("Limits and services", sort_key=3)
+EVERY: Final = Group("Every command", sort_key=4)
+"""Groups of options in the help, after those that most users need."""
+
+_DEFAULTS: Final = ", ".join(f"{name} {value:,}" for name, value in Limits().to_json().items())
 
 FORMAT_HELP: Final = "Output format."
 OUT_HELP: Final = "Where to write the output."
@@ -88,6 +99,7 @@ TickOption = Annotated[
     int,
     Parameter(
         name="--tick-ms",
+        group=CLOCK,
         help="Milliseconds per tick, the unit of time. Durations in seconds, minutes and hours are "
         "converted to ticks.",
     ),
@@ -96,6 +108,7 @@ UntilOption = Annotated[
     int | None,
     Parameter(
         name="--until",
+        group=CLOCK,
         help="Advance the clock to this time after the last change, so that windows close and "
         "timers expire; by default to the tick after it.",
     ),
@@ -113,6 +126,7 @@ PartitionsOption = Annotated[
     int | None,
     Parameter(
         name="--partitions",
+        group=SPARK,
         help="Number of partitions of the Spark job; by default one per core of this machine.",
     ),
 ]
@@ -121,6 +135,7 @@ LayoutOption = Annotated[
     Layout | None,
     Parameter(
         name="--layout",
+        group=SPARK,
         help="How queries are divided on Spark: grid (one stage, and copies of quads) or rete (a "
         "stage for each join, without copies); by default for each query the cheaper one.",
     ),
@@ -129,6 +144,7 @@ HubOption = Annotated[
     tuple[str, ...],
     Parameter(
         name="--hub",
+        group=SPARK,
         help="A term that very many quads have, as N-Triples text: on Spark, what it is joined "
         "with is spread over partitions. Repeat the option for several. With auto, `run` finds "
         "such terms itself and goes on with them.",
@@ -139,14 +155,14 @@ DisableOption = Annotated[
     Parameter(
         name="--disable",
         help="A group of rules (RULE name IN group) that does not run. Repeat the option for "
-        "several. A run on Spark that is stopped is switched with evolve, and goes on with the "
-        "same groups.",
+        "several. A run on Spark that is stopped goes on with the same groups.",
     ),
 ]
 MasterOption = Annotated[
     str | None,
     Parameter(
         name="--master",
+        group=SPARK,
         help="Spark's master URL, such as spark://HOST:7077; by default this machine.",
     ),
 ]
@@ -154,6 +170,7 @@ PrefixesOption = Annotated[
     Prefixes,
     Parameter(
         name="--prefixes",
+        group=EVERY,
         help="With common, queries and programs need not declare rdf, rdfs, owl, xsd, foaf, skos "
         "and other well-known prefixes.",
     ),
@@ -162,6 +179,7 @@ ServiceAllowOption = Annotated[
     tuple[str, ...],
     Parameter(
         name="--service-allow",
+        group=BOUNDS,
         help="An endpoint that SERVICE may ask; with * at its end, all that begin so. Repeat the "
         "option for several. By default none is asked.",
     ),
@@ -170,6 +188,7 @@ ServiceRefreshOption = Annotated[
     float | None,
     Parameter(
         name="--service-refresh",
+        group=BOUNDS,
         help="Ask the endpoints of SERVICE again every so many seconds; by default only once.",
     ),
 ]
@@ -177,71 +196,80 @@ VerboseOption = Annotated[
     int,
     Parameter(
         name=["--verbose", "-v"],
+        group=EVERY,
         count=True,
         show_default=False,
-        help="Of every command: say on standard error what happens, such as loops that are "
+        help="Say on standard error what happens, such as loops that are "
         "compiled, plans that change, late and rejected input, checkpoints. -vv says more.",
     ),
 ]
 
 
-def _limit(name: str, text: str) -> Parameter:
-    default = getattr(Limits(), name.replace("-", "_"))
-    return Parameter(name=f"--limit-{name}", help=f"{text} By default {default:,}; 0 is no limit.")
-
-
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class LimitOptions:
-    """The options that set limits, one for each of `graphtide.Limits`.
+    """The options that set limits: each as NAME=VALUE, or a file of such lines.
 
-    >>> LimitOptions(digits=50, query_seconds=0).limits().query_seconds is None
+    >>> LimitOptions(("digits=50", "query_seconds=none")).limits().query_seconds is None
     True
     """
 
-    query_seconds: Annotated[
-        float | None, _limit("query-seconds", "Most seconds of a query, or of its first answer.")
-    ] = None
-    query_bytes: Annotated[
-        int | None, _limit("query-bytes", "Most bytes of the intermediate results of a query.")
-    ] = None
-    flush_seconds: Annotated[
-        float | None,
-        _limit("flush-seconds", "Most seconds in which queries take in a batch of changes."),
-    ] = None
-    flush_bytes: Annotated[
-        int | None, _limit("flush-bytes", "Most bytes of the intermediate results of that.")
-    ] = None
-    path_pairs: Annotated[
-        int | None, _limit("path-pairs", "Most pairs of nodes that a property path connects.")
-    ] = None
-    digits: Annotated[int | None, _limit("digits", "Most digits of a number in an expression.")] = (
-        None
-    )
-    literal_length: Annotated[
-        int | None,
-        _limit("literal-length", "Most characters of a literal, bytes of a statement in a file."),
-    ] = None
-    regex_steps: Annotated[
-        int | None,
-        _limit("regex-steps", "Most steps of a regular expression that needs backtracking."),
-    ] = None
-    unpacked_bytes: Annotated[
-        int | None, _limit("unpacked-bytes", "Most bytes that a packed file unpacks to.")
-    ] = None
-    entity_bytes: Annotated[
-        int | None, _limit("entity-bytes", "Most bytes that the entities of RDF/XML expand to.")
+    given: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--limit",
+            group=BOUNDS,
+            help="A limit as NAME=VALUE, such as query_seconds=10; VALUE none is no limit. Repeat "
+            f"the option for several. Names, and what they are by default: {_DEFAULTS}.",
+        ),
+    ] = ()
+    file: Annotated[
+        Path | None,
+        Parameter(
+            name="--limits",
+            group=BOUNDS,
+            help="A file of limits, NAME=VALUE in each line; what follows a # is a comment. "
+            "--limit takes precedence.",
+        ),
     ] = None
 
     def limits(self) -> Limits:
         """The limits: those given, and the defaults."""
-        given: dict[str, Any] = {n: getattr(self, n) for n in NAMES if getattr(self, n) is not None}
-        for name, value in given.items():
-            at_least(f"--limit-{name.replace('_', '-')}", value, 0)
-        return Limits(**{name: value or None for name, value in given.items()})
+        found: dict[str, Any] = {}
+        for number, line in enumerate(self._lines(), 1):
+            if text := line.partition("#")[0].strip():
+                found |= _limit(f"line {number} of --limits {self.file}", text)
+        for text in self.given:
+            found |= _limit("--limit", text)
+        return Limits(**found)
+
+    def _lines(self) -> list[str]:
+        """The lines of the file."""
+        if self.file is None:
+            return []
+        try:
+            return self.file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"cannot be read: {error}", source=str(self.file)) from None
 
 
 DEFAULT_LIMITS: Final = LimitOptions()
+
+
+def _limit(where: str, text: str) -> dict[str, float | None]:
+    """Read NAME=VALUE, the name and the value of a limit."""
+    name, sign, value = (part.strip() for part in text.partition("="))
+    if not sign or name not in NAMES:
+        example = "write NAME=VALUE, such as query_seconds=10 or digits=none"
+        raise invalid(where, text, f"{example}; the names are {', '.join(NAMES)}")
+    if value == "none":
+        return {name: None}
+    kind: type[float] = float if name.endswith("_seconds") else int
+    with suppress(ValueError):
+        if 0 < (number := kind(value)) < inf:
+            return {name: number}
+    thing = "number" if kind is float else "whole number"
+    raise invalid(where, text, f"{name} is a {thing} above 0, or none for no limit")
 
 
 def invalid(option: str, value: object, allowed: str) -> GraphtideError:
@@ -256,10 +284,10 @@ def invalid(option: str, value: object, allowed: str) -> GraphtideError:
 def at_least(option: str, value: float | None, least: int) -> None:
     """Reject a number below the least that an option takes.
 
-    >>> at_least("--limit", 0, 1)
+    >>> at_least("--rows", 0, 1)
     Traceback (most recent call last):
         ...
-    graphtide.errors.GraphtideError: invalid --limit "0": give 1 or more
+    graphtide.errors.GraphtideError: invalid --rows "0": give 1 or more
     """
     if value is not None and value < least:
         raise invalid(option, value, f"give {least} or more")
@@ -269,99 +297,97 @@ def at_least(option: str, value: float | None, least: int) -> None:
 
 RecordFormat = Literal["json", "rdf-patch", "debezium"]
 
+KAFKA_NAMES: Final = (
+    "servers", "in", "format", "tables", "idle", "out", "rejected", "firings", "tombstones",
+)  # fmt: skip
 
-@Parameter(name="*")
+KafkaOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--kafka",
+        group=SPARK,
+        help="Read changes from topics of Kafka, not --changes: NAME=VALUE, repeated. "
+        "servers=HOST:PORT,… and in=TOPIC, which may be repeated, are needed. "
+        "format=json, rdf-patch or debezium says what its records are; tables=FILE, for debezium, "
+        "how rows of tables become triples. idle=TICKS does not wait for a partition that is more "
+        "ticks behind the others. out=TOPIC is for deltas of queries and complex events, "
+        "rejected=TOPIC for rejected rows, firings=TOPIC for firings of rules. With tombstones=yes "
+        "rows that disappear are records without a value; the queries must have DISTINCT. Other "
+        "names, such as kafka.security.protocol, are options of Spark's Kafka source and sink.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
-class KafkaOptions:
-    """The options for topics of Kafka. Without `--kafka` there are none."""
+class KafkaTopics:
+    """The topics that a run reads and writes.
 
-    servers: Annotated[
-        str | None,
-        Parameter(
-            name="--kafka",
-            help="Kafka's servers, HOST:PORT,…: read changes from --in-topic, not --changes.",
-        ),
-    ] = None
-    in_topics: Annotated[
-        tuple[str, ...],
-        Parameter(name="--in-topic", help="Topic of changes. Repeat the option for several."),
-    ] = ()
-    record_format: Annotated[
-        RecordFormat, Parameter(name="--record-format", help="What the records of --in-topic are.")
-    ] = "json"
-    tables: Annotated[
-        Path | None,
-        Parameter(
-            name="--tables",
-            help="JSON file that says how the rows of tables become triples, for debezium.",
-        ),
-    ] = None
-    idle: Annotated[
-        int | None,
-        Parameter(
-            name="--idle",
-            help="Do not wait for a partition of --in-topic that is more ticks behind the others "
-            "than this. By default a partition without records holds back all others.",
-        ),
-    ] = None
-    out_topic: Annotated[
-        str | None,
-        Parameter(name="--out-topic", help="Topic for the deltas of queries and complex events."),
-    ] = None
-    rejected_topic: Annotated[
-        str | None, Parameter(name="--rejected-topic", help="Topic for rejected rows.")
-    ] = None
-    firings_topic: Annotated[
-        str | None, Parameter(name="--firings-topic", help="Topic for the firings of rules.")
-    ] = None
-    tombstones: Annotated[
-        bool,
-        Parameter(
-            name="--tombstones",
-            negative="",
-            help="Records of rows that disappear have no value, for a compacted --out-topic. The "
-            "queries must have DISTINCT.",
-        ),
-    ] = False
-    settings: Annotated[
-        tuple[str, ...],
-        Parameter(
-            name="--kafka-option",
-            help="NAME=VALUE for Spark's Kafka source and sink, such as "
-            "kafka.security.protocol=SSL. Repeat the option for several.",
-        ),
-    ] = ()
+    >>> topics = KafkaTopics.read(["servers=h:9092", "in=rail", "kafka.security.protocol=SSL"])
+    >>> topics.in_topics, topics.record_format, topics.settings
+    (('rail',), 'json', {'kafka.security.protocol': 'SSL'})
+    """
 
-    def check(self) -> None:
-        """Reject options that do not go together."""
-        if self.servers is None:
-            if self != NO_KAFKA:
-                raise GraphtideError(
-                    "options for topics need --kafka", hint="give its servers: --kafka HOST:9092"
-                )
-            return
-        if not self.in_topics:
-            raise GraphtideError("--kafka needs --in-topic", hint="name the topic of changes")
-        if (self.tables is None) != (self.record_format != "debezium"):
-            raise GraphtideError("--tables is for --record-format debezium, which needs it")
-        others = self.rejected_topic or self.firings_topic or self.tombstones
-        if self.out_topic is None and others:
+    servers: str
+    in_topics: tuple[str, ...]
+    record_format: RecordFormat
+    tables: Path | None
+    idle: int | None
+    out_topic: str | None
+    rejected_topic: str | None
+    firings_topic: str | None
+    tombstones: bool
+    settings: dict[str, str]
+    """Options of Spark's Kafka source and sink."""
+
+    @classmethod
+    def read(cls, texts: Sequence[str]) -> KafkaTopics:
+        """Read the values of `--kafka`, and reject those that do not go together."""
+        given: dict[str, str] = {}
+        topics: list[str] = []
+        settings: dict[str, str] = {}
+        for text in texts:
+            name, _, value = (part.strip() for part in text.partition("="))
+            is_sparks = "." in name or name != name.lower()
+            if not value or not (is_sparks or name in KAFKA_NAMES):
+                known = ", ".join(KAFKA_NAMES)
+                raise invalid("--kafka", text, f"write NAME=VALUE; the names are {known}")
+            if name == "in":
+                topics.append(value)
+            elif name in given:
+                raise invalid("--kafka", text, f"give {name} once")
+            else:
+                (settings if is_sparks else given)[name] = value
+        if "servers" not in given or not topics:
             raise GraphtideError(
-                "--rejected-topic, --firings-topic and --tombstones need --out-topic"
+                "--kafka needs servers and a topic of changes",
+                hint="--kafka servers=HOST:9092 --kafka in=TOPIC",
             )
-        at_least("--idle", self.idle, 0)
-        for text in self.settings:
-            if not text.partition("=")[1]:
-                raise invalid("--kafka-option", text, "write NAME=VALUE")
+        if ("tables" in given) != (given.get("format") == "debezium"):
+            raise GraphtideError("--kafka tables=FILE is for format=debezium, which needs it")
+        if "out" not in given and given.keys() & {"rejected", "firings", "tombstones"}:
+            raise GraphtideError("--kafka rejected, firings and tombstones need out=TOPIC")
+        tables, idle = given.get("tables"), given.get("idle")
+        if idle is not None and not (idle.isascii() and idle.isdecimal()):
+            raise invalid("--kafka", f"idle={idle}", "give a whole number of ticks")
+        return cls(
+            given["servers"],
+            tuple(topics),
+            _chosen("format", given.get("format", "json"), get_args(RecordFormat)),
+            None if tables is None else Path(tables),
+            None if idle is None else int(idle),
+            given.get("out"),
+            given.get("rejected"),
+            given.get("firings"),
+            _chosen("tombstones", given.get("tombstones", "no"), ("yes", "no")) == "yes",
+            settings,
+        )
 
-    @property
-    def source_options(self) -> dict[str, str]:
-        """Options of Spark's Kafka source and sink."""
-        pairs = (text.partition("=") for text in self.settings)
-        return {name.strip(): value.strip() for name, _, value in pairs}
 
-
-NO_KAFKA: Final = KafkaOptions()
+def _chosen(name: str, value: str, choices: tuple[str, ...]) -> Any:  # noqa: ANN401 - a literal
+    """A value of `--kafka` that is one of some."""
+    if value not in choices:
+        raise invalid("--kafka", f"{name}={value}", f"choose from {', '.join(choices)}")
+    return value
 
 
 # --- errors of the command line ---

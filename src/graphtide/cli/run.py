@@ -1,19 +1,14 @@
-"""`graphtide run` and `replay`: a program over change logs, or over the inputs of a store.
-
-And `graphtide rescale` and `graphtide evolve`, which change the checkpoint of a run on Spark.
-"""
+"""`graphtide run` and `replay`: a program over change logs, or over the inputs of a store."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from graphtide import spark as spark_api
 from graphtide.cli import options as opt
 from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
@@ -25,9 +20,7 @@ from graphtide.rules.warnings import warnings_of
 from graphtide.spark.files import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark.sql import SparkSession
+    from collections.abc import Callable
 
     from graphtide.durable.store import Store
     from graphtide.rdf.changes import OnError
@@ -67,7 +60,7 @@ class RunRequest:
     rows_per_batch: int = 200_000
     limits: Limits = field(default_factory=Limits)
     layout: opt.Layout | None = None
-    kafka: opt.KafkaOptions = opt.NO_KAFKA
+    kafka: opt.KafkaTopics | None = None
     idle_seconds: float | None = None
     store: Path | None = None
     hubs: tuple[str, ...] = ()
@@ -101,8 +94,7 @@ class RunRequest:
                 "first program",
                 hint="leave one of them out",
             )
-        self.kafka.check()
-        if self.kafka.servers is None:
+        if self.kafka is None:
             reject_query(self.changes, "--changes")
             changes = Location.of(self.changes)
             if self.changes != STANDARD_INPUT and not changes.is_dir() and not changes.exists():
@@ -144,7 +136,7 @@ def run(
     ] = "parquet",
     follow: opt.FollowOption = False,
     page: opt.PageOption = False,
-    start: Start = "earliest",
+    start: Annotated[Start, Parameter(group=opt.CLOCK)] = "earliest",
     on_error: opt.OnErrorOption = "skip",
     max_quarantined: int | None = None,
     as_json: Annotated[
@@ -156,21 +148,21 @@ def run(
         ),
     ] = False,
     tick_ms: opt.TickOption = 1000,
-    lateness: int = 0,
-    idle_seconds: float | None = None,
+    lateness: Annotated[int, Parameter(group=opt.CLOCK)] = 0,
+    idle_seconds: Annotated[float | None, Parameter(group=opt.CLOCK)] = None,
     until: opt.UntilOption = None,
-    stream: tuple[str, ...] = (),
-    checkpoint: Path | None = None,
+    stream: Annotated[tuple[str, ...], Parameter(group=opt.CLOCK)] = (),
+    checkpoint: Annotated[Path | None, Parameter(group=opt.SPARK)] = None,
     master: opt.MasterOption = None,
     partitions: opt.PartitionsOption = None,
-    trigger: str = "1s",
-    rows_per_batch: int = 200_000,
+    trigger: Annotated[str, Parameter(group=opt.SPARK)] = "1s",
+    rows_per_batch: Annotated[int, Parameter(group=opt.SPARK)] = 200_000,
     layout: opt.LayoutOption = None,
     hub: opt.HubOption = (),
     disable: opt.DisableOption = (),
     watch_program: bool = False,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
-    kafka: opt.KafkaOptions = opt.NO_KAFKA,
+    kafka: opt.KafkaOption = (),
 ) -> int:
     """Run a program.
 
@@ -201,18 +193,19 @@ def run(
     watch_program
         Read the program again when its file, or another one below its folder, changes. What is as
         it was goes on; with an error in it, the old one does. In process only: for Spark, stop the
-        run and use `graphtide evolve`.
+        run and call `graphtide.spark.evolve`.
     """
-    if (changes is None) == (kafka.servers is None):
+    if (changes is None) == (not kafka):
         raise GraphtideError(
             "give either --changes or --kafka",
-            hint="--changes FILE reads change logs, --kafka HOST:PORT --in-topic TOPIC a topic",
+            hint="--changes FILE, or --kafka servers=HOST:9092 --kafka in=TOPIC",
         )
     request = RunRequest(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        kafka, idle_seconds, store, hub, page, disable, program if watch_program else None,
+        opt.KafkaTopics.read(kafka) if kafka else None, idle_seconds, store, hub, page, disable,
+        program if watch_program else None,
     )  # fmt: skip
     request.check()
     for warning in warnings_of(request.program, tick_ms, max_event_duration=0):
@@ -222,7 +215,7 @@ def run(
 
 def run_with(engine: opt.Engine, request: RunRequest) -> int:
     """Run a program that was checked, on an engine that is installed; the exit code."""
-    if engine == "process" and request.kafka.servers is not None:
+    if engine == "process" and request.kafka is not None:
         raise GraphtideError(
             "--kafka is for --engine spark",
             hint="install Java 17 and graphtide[spark], or read change logs with --changes",
@@ -236,7 +229,7 @@ def run_with(engine: opt.Engine, request: RunRequest) -> int:
         if request.watched is not None:
             raise GraphtideError(
                 "--watch-program is for --engine process",
-                hint="stop the run, and let it go on with another program: graphtide evolve",
+                hint="stop the run, and let it go on with another program: graphtide.spark.evolve",
             )
         return run_on_spark(
             replace(request, program=request.program.without_groups(request.disabled))
@@ -257,97 +250,6 @@ def choose_engine(engine: opt.Engine) -> opt.Engine:
         return engine
     print(f"running in process, without Spark: {missing}", file=sys.stderr)
     return "process"
-
-
-# --- checkpoints ---
-
-
-def rescale(
-    checkpoint: Path,
-    /,
-    *,
-    partitions: Annotated[
-        int | None,
-        Parameter(help="Number of partitions of the Spark job; by default as before."),
-    ] = None,
-    hub: opt.HubOption = (),
-    master: opt.MasterOption = None,
-) -> int:
-    """Rescale a checkpoint.
-
-    Parameters
-    ----------
-    checkpoint
-        The --checkpoint of a run that is stopped, as a path or a URI.
-    """
-    from graphtide.spark.partition.hubs import hub_counts
-
-    opt.at_least("--partitions", partitions, 1)
-    if partitions is None and not hub:
-        raise GraphtideError("give --partitions, or --hub, or both of them")
-    hub_counts(hub)
-    with session_for(checkpoint, master) as spark:
-        done = spark_api.rescale(spark, checkpoint, partitions=partitions, hubs=hub or None)
-    hubs = f", with the hubs {', '.join(done.hubs)}" if done.hubs else ""
-    print(
-        f"{checkpoint}: {done.before} partitions before, {done.partitions} from now on{hubs}; "
-        f"the same graphtide run goes on with micro-batch {done.batch}",
-        file=sys.stderr,
-    )
-    return 0
-
-
-def evolve(
-    checkpoint: Path,
-    program: Path,
-    /,
-    *,
-    disable: opt.DisableOption = (),
-    master: opt.MasterOption = None,
-) -> int:
-    """Evolve a checkpoint.
-
-    Parameters
-    ----------
-    checkpoint
-        The --checkpoint of a run that is stopped, as a path or a URI.
-    program
-        The new program: a .tide file, or a .rq file with one query.
-    """
-    parsed = Program.read(program).without_groups(disable)
-    with session_for(checkpoint, master) as spark:
-        done = spark_api.evolve(spark, checkpoint, parsed)
-    said = {
-        "new": done.added,
-        "changed": done.changed,
-        "removed": done.removed,
-        "without earlier events": done.begin_empty,
-    }
-    parts = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
-    parts += [f"patterns and rules that end: {done.ended}"] if done.ended else []
-    print(f"{checkpoint}: {'; '.join(parts) or 'nothing has changed'}", file=sys.stderr)
-    options = "".join(f" --disable {group}" for group in disable)
-    print(
-        f"graphtide run {program}{options} goes on with micro-batch {done.batch}", file=sys.stderr
-    )
-    return 0
-
-
-@contextmanager
-def session_for(checkpoint: Path, master: str | None) -> Iterator[SparkSession]:
-    """A session to change a checkpoint with, which is checked before Spark starts."""
-    from graphtide.cli import spark_engine as engine
-    from graphtide.cli.watch import stoppable
-
-    engine.check_needs()
-    from graphtide.spark.driver.rescale import known_checkpoint
-    from graphtide.spark.session import open_session
-
-    known_checkpoint(Location.of(checkpoint))
-    with stoppable(), engine.temporary_directory("graphtide-rescale-") as home:
-        used = master or DEFAULT_MASTER
-        with open_session(used, 2, Path(home, "spark.log")) as spark:
-            yield spark
 
 
 # --- replay ---

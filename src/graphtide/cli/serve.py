@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Final
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from graphtide.cli import options as opt
 from graphtide.cli.explain import no_functions
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphtide.serve.page.run import RunData
 
 PORT: Final = 8765
+ACCESS: Final = Group("Access", sort_key=0)
 DEMO_SECONDS: Final = 0.3
 FOREVER: Final = 1 << 40
 
@@ -37,21 +38,22 @@ def serve(
     store: opt.StoreOption = None,
     host: str = "127.0.0.1",
     port: int = PORT,
-    token_file: Path | None = None,
+    token_file: Annotated[Path | None, Parameter(group=ACCESS)] = None,
     no_auth: Annotated[
         bool,
         Parameter(
             name="--no-auth",
+            group=ACCESS,
             help="Let everybody who can reach --host read and write, without a token.",
         ),
     ] = False,
-    cors: tuple[str, ...] = (),
+    cors: Annotated[tuple[str, ...], Parameter(group=ACCESS)] = (),
     read_only: bool = False,
     demo: bool = False,
-    max_body_bytes: int = 64 << 20,
-    max_rows: int = 1_000_000,
-    max_subscriptions: int = 100,
-    max_history: int = 20_000,
+    max_body_bytes: Annotated[int, Parameter(group=opt.BOUNDS)] = 64 << 20,
+    max_rows: Annotated[int, Parameter(group=opt.BOUNDS)] = 1_000_000,
+    max_subscriptions: Annotated[int, Parameter(group=opt.BOUNDS)] = 100,
+    max_history: Annotated[int, Parameter(group=opt.BOUNDS)] = 20_000,
     tick_ms: opt.TickOption = 1000,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> int:

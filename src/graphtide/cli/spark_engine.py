@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from graphtide.cli.options import KafkaTopics
     from graphtide.cli.run import RunRequest
     from graphtide.lang.tide.program import Program
     from graphtide.serve.page.run import RunData
@@ -145,9 +146,9 @@ def run_on_spark(request: RunRequest) -> int:
     """Run a program on Spark to the end of its changes, or until Ctrl-C; the exit code."""
     if request.until is not None:
         raise GraphtideError("--until is for --engine process: on Spark, changes advance the clock")
-    if request.kafka.servers is not None:
+    if request.kafka is not None:
         with stoppable():
-            return run_over_kafka(request)
+            return run_over_kafka(request, request.kafka)
     if request.changes == STANDARD_INPUT:
         raise GraphtideError(
             "--changes - is for --engine process: Spark reads files",
@@ -457,13 +458,12 @@ def print_totals(job: SparkJob, program: Program) -> None:
 # --- Kafka ---
 
 
-def run_over_kafka(request: RunRequest) -> int:
+def run_over_kafka(request: RunRequest, kafka: KafkaTopics) -> int:
     """Run a program over topics to the end of what is there, or until Ctrl-C; the exit code."""
     from graphtide.spark import kafka_settings
     from graphtide.spark.driver.run import start
     from graphtide.spark.session import open_session
 
-    kafka = request.kafka
     with ExitStack() as stack:
         home = Path(stack.enter_context(temporary_directory("graphtide-run-")))
         options = run_options(request, home, home)
@@ -482,61 +482,59 @@ def run_over_kafka(request: RunRequest) -> int:
         session = open_session(request.master, options.partitions, log, kafka_settings())
         page = stack.enter_context(shown_on_page(request.program, options, shown=request.page))
         with session as spark, stop_requested() as stop:
-            make = partial(_changes, spark, request, options.checkpoint)
-            options = _with_changes(spark, request, options, make())
+            make = partial(_changes, spark, request, kafka, options.checkpoint)
+            options = _with_changes(spark, kafka, options, make())
             printer = None
             if output is not None:
                 printer = BatchPrinter(output, options.out, request.program)
-            on_batch = _topic_writer(spark, request)
+            on_batch = _topic_writer(spark, kafka, request.program)
             job = start(spark, request.program, options, printer, request.functions, on_batch, make)
             follow_status(job, stop, as_json=request.as_json, quiet=printed, page=page)
         return end_of_run(request, options, job, page, interrupted=stop())
 
 
-def _changes(spark: SparkSession, request: RunRequest, checkpoint: Location) -> DataFrame:
+def _changes(
+    spark: SparkSession, request: RunRequest, kafka: KafkaTopics, checkpoint: Location
+) -> DataFrame:
     """The changes of the topics, from where a checkpoint goes on."""
     from graphtide.spark import kafka_changes
 
-    kafka = request.kafka
     return kafka_changes(
         spark,
-        str(kafka.servers),
+        kafka.servers,
         list(kafka.in_topics),
         format=kafka.record_format,
         tables=kafka.tables,
         tick_ms=request.tick_ms,
         start=request.start,
         records_per_batch=request.rows_per_batch,
-        options=kafka.source_options,
+        options=kafka.settings,
         checkpoint=checkpoint,
     )
 
 
 def _with_changes(
-    spark: SparkSession, request: RunRequest, options: RunOptions, changes: DataFrame
+    spark: SparkSession, kafka: KafkaTopics, options: RunOptions, changes: DataFrame
 ) -> RunOptions:
     """The options of a run over topics."""
     from graphtide.spark import kafka_shards
 
-    kafka = request.kafka
-    servers, topics = str(kafka.servers), list(kafka.in_topics)
-    shards = kafka_shards(spark, servers, topics, kafka.source_options)
+    shards = kafka_shards(spark, kafka.servers, list(kafka.in_topics), kafka.settings)
     # As with change logs, a late row is rejected, and --on-error says whether the run goes on.
     return replace(options, changes=changes, shards=shards, idle=kafka.idle, late="reject")
 
 
-def _topic_writer(spark: SparkSession, request: RunRequest) -> OnBatch | None:
+def _topic_writer(spark: SparkSession, kafka: KafkaTopics, program: Program) -> OnBatch | None:
     from graphtide.spark import TopicWriter
 
-    kafka = request.kafka
     if kafka.out_topic is None:
         return None
     return TopicWriter(
         spark,
-        str(kafka.servers),
+        kafka.servers,
         kafka.out_topic,
         rejected_topic=kafka.rejected_topic,
         firings_topic=kafka.firings_topic,
-        tombstones=request.program if kafka.tombstones else None,
-        options=kafka.source_options,
+        tombstones=program if kafka.tombstones else None,
+        options=kafka.settings,
     )

@@ -8,7 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from cyclopts import Parameter
 
 from graphtide.algebra.windows import WindowedQuery
 from graphtide.cli import options as opt
@@ -33,10 +35,10 @@ def watch(
     follow: opt.FollowOption = False,
     as_json: opt.JsonOption = False,
     strategy: opt.StrategyOption = None,
-    limit: int | None = None,
+    rows: int | None = None,
     on_error: opt.OnErrorOption = "raise",
     tick_ms: opt.TickOption = 1000,
-    timestamp: str = GENERATED_AT,
+    timestamp: Annotated[str, Parameter(group=opt.CLOCK)] = GENERATED_AT,
     until: opt.UntilOption = None,
     service_allow: opt.ServiceAllowOption = (),
     service_refresh: opt.ServiceRefreshOption = None,
@@ -48,19 +50,19 @@ def watch(
     ----------
     queries
         Files with a SPARQL or RSP-QL SELECT query each; a query is named after its file.
-    limit
+    rows
         End after this many rows.
     timestamp
         Predicate of the triples, in the default graph of TriG or N-Quads, that give the times of
         the named graphs. Each of those graphs is then an event of the query's stream.
     """
     texts, windowed = _read_queries(queries) if queries or store is None else ({}, False)
-    opt.at_least("--limit", limit, 1)
+    opt.at_least("--rows", rows, 1)
     opt.at_least("--tick-ms", tick_ms, 1)
     if until is not None and not windowed:
         raise GraphtideError("--until is for windowed queries, and there is none")
     if changes is None and store is not None and follow:
-        return _follow_store(store, texts, limit, limits, as_json=as_json)
+        return _follow_store(store, texts, rows, limits, as_json=as_json)
     if changes is None:
         raise GraphtideError(
             "there are no changes to watch", hint="--changes FILE, or --store DIRECTORY --follow"
@@ -74,7 +76,7 @@ def watch(
         log.check()
         load_data(graph, data or (), rejects)
         session = Session(graph, texts, strategy, on_error=on_error, tick_ms=tick_ms)
-        return _watch(session, log, rejects, texts, limit, as_json=as_json)
+        return _watch(session, log, rejects, texts, rows, as_json=as_json)
 
 
 def _watch(
@@ -82,7 +84,7 @@ def _watch(
     log: ChangeLog,
     rejects: Rejects,
     texts: dict[str, str],
-    limit: int | None,
+    rows: int | None,
     *,
     as_json: bool,
 ) -> int:
@@ -90,7 +92,7 @@ def _watch(
     code = 0
     try:
         with stoppable(), open_output(texts, session, as_json=as_json) as output:
-            for found in _limited(session.follow(log), limit):
+            for found in _limited(session.follow(log), rows):
                 output.write(found)
     except KeyboardInterrupt:
         code = 0 if log.follow else INTERRUPTED
@@ -105,7 +107,7 @@ def _watch(
 def _follow_store(
     store: Path,
     texts: dict[str, str],
-    limit: int | None,
+    rows: int | None,
     limits: opt.LimitOptions,
     *,
     as_json: bool,
@@ -119,7 +121,7 @@ def _follow_store(
             suppress(KeyboardInterrupt),
             open_output(texts, session, as_json=as_json) as output,
         ):
-            for found in _limited(_followed(graph, session), limit):
+            for found in _limited(_followed(graph, session), rows):
                 output.write(found)
     return 0
 
@@ -162,13 +164,13 @@ def _iri(text: str) -> str:
 
 
 def _limited(
-    outputs: Iterator[list[SessionOutput]], limit: int | None
+    outputs: Iterator[list[SessionOutput]], most: int | None
 ) -> Iterator[list[SessionOutput]]:
     """Output up to a number of rows."""
-    if limit is None:
+    if most is None:
         yield from outputs
         return
-    left = limit
+    left = most
     for found in outputs:
         rows = [index for index, each in enumerate(found) if isinstance(each, RowOutput)]
         yield found if len(rows) < left else found[: rows[left - 1] + 1]

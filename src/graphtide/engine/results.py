@@ -309,10 +309,9 @@ class ResultLog:
         terms: TermDictionary,
         *,
         rows: int | None,
-        limit: int = MAX_RESULTS,
     ) -> None:
         self.evicted = 0
-        self._limit = limit if rows is not None else None
+        self._limit = MAX_RESULTS if rows is not None else None
         self._rows = rows
         self._variables = variables
         self._terms = terms

@@ -181,8 +181,8 @@ class Automaton:
         denied = any(n.automaton.gathers for n in self.negations)
         return denied or bool(self.computed) or any(p.condition for p in self.positions)
 
-    def letters(self, *, negated: bool = True) -> list[Letter]:
-        """All distinct letters, by default with those of NOT."""
+    def letters(self) -> list[Letter]:
+        """All distinct letters, with those of NOT."""
         own = [p.letter for p in self.positions if p.letter is not None]
-        inner = [l for n in self.negations for l in n.automaton.letters()] if negated else []
+        inner = [l for n in self.negations for l in n.automaton.letters()]
         return list(dict.fromkeys(own + inner))

@@ -43,16 +43,6 @@ class PredicateStats:
     subject_sample: StoredSample | None = field(default=None, repr=False, compare=False)
     object_sample: StoredSample | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def functional(self) -> bool:
-        """Whether each subject has one value."""
-        return self.count == self.subjects
-
-    @property
-    def inverse_functional(self) -> bool:
-        """Whether each value has one subject."""
-        return self.count == self.objects
-
     def differs(self, other: PredicateStats) -> bool:
         """Whether estimates by one may be off by a factor if the other holds.
 
@@ -100,8 +90,8 @@ class Statistics:
     """Counts of a graph at one time.
 
     >>> stats = Statistics(2, {RDF_TYPE: PredicateStats(2, 2, 1)}, {NamedNode("a:Route"): 2})
-    >>> stats.predicate(RDF_TYPE).functional
-    True
+    >>> stats.predicate(RDF_TYPE).objects
+    1
     >>> stats.predicate(NamedNode("a:other")).count
     0
     """

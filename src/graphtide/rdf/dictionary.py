@@ -197,7 +197,7 @@ class TermDictionary:
     def encode_column(self, column: term_tables.Texts) -> NDArray[np.int32]:
         """Return the ids of a whole column of N-Triples texts, pinned; null gives 0.
 
-        A text that is not a term raises `DataError` with its row; `encode_rows` reports it instead.
+        A text that is not a term raises `DataError` with its row; `intern_rows` reports it instead.
 
         >>> TermDictionary().encode_column(pa.array(['"a"', '"b"', '"a"']))
         array([1, 2, 1], dtype=int32)
@@ -210,31 +210,22 @@ class TermDictionary:
     def intern_column(
         self, column: term_tables.Texts, *, skip_empty: bool = False
     ) -> NDArray[np.int32]:
-        """Return the ids of a column without pinning them; with `skip_empty` as `encode_rows`."""
+        """Return the ids of a column without pinning them; with `skip_empty` as `intern_rows`."""
         ids, bad = self.intern_rows(column, skip_empty=skip_empty)
         if bad:
             _raise_bad(bad)
         return ids
 
-    def encode_rows(
-        self, column: term_tables.Texts, *, skip_empty: bool = False
-    ) -> tuple[NDArray[np.int32], list[term_tables.BadRow]]:
-        """Return the ids of a column, pinned, 0 for an invalid text, and a `BadRow` for each.
-
-        With `skip_empty` an empty text gives 0, as a null does.
-
-        >>> TermDictionary().encode_rows(['"a"', "<a b>"])[1][0][0]
-        1
-        """
-        with self.lock:
-            ids, bad = self.intern_rows(column, skip_empty=skip_empty)
-            self.pin(ids)
-        return ids, bad
-
     def intern_rows(
         self, column: term_tables.Texts, *, skip_empty: bool = False
     ) -> tuple[NDArray[np.int32], list[term_tables.BadRow]]:
-        """As `encode_rows`, without pinning."""
+        """Return the ids of a column without pinning them, 0 and a `BadRow` for an invalid text.
+
+        With `skip_empty` an empty text gives 0, as a null does.
+
+        >>> TermDictionary().intern_rows(['"a"', "<a b>"])[1][0][0]
+        1
+        """
         parts: list[NDArray[np.int32]] = []
         bad: list[term_tables.BadRow] = []
         start = 0
@@ -266,17 +257,6 @@ class TermDictionary:
         return ids, [
             (row, reasons[code]) for row, code in enumerate(codes.tolist()) if code in reasons
         ]
-
-    def encode_graphs(self, column: term_tables.Texts) -> NDArray[np.int32]:
-        """Return the ids of a graph column, pinned; null and "" are the default graph.
-
-        >>> TermDictionary().encode_graphs(["", None, "<http://example.org/g>"])
-        array([0, 0, 1], dtype=int32)
-        """
-        with self.lock:
-            ids = self.intern_column(column, skip_empty=True)
-            self.pin(ids)
-        return ids
 
     def decode_column(self, ids: NDArray[np.integer] | Sequence[int]) -> term_tables.Strings:
         """Return the canonical texts of many ids as an Arrow string array; 0 gives null.

@@ -89,10 +89,6 @@ class Option(NamedTuple):
     row: states.Row
 
 
-UNBOUNDED = 2**62
-"""History of watches: deltas are drained after every step, and none may be dropped before."""
-
-
 class SearchSpace:
     """States that fixes lead to from a graph. The graph itself is only copied."""
 

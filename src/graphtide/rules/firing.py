@@ -181,11 +181,9 @@ class FiringLog(Sequence["Firing"]):
     def __init__(
         self,
         holders: Holders | None = None,
-        most: int = MAX_LISTED,
         settle: Callable[[], None] = lambda: None,
     ) -> None:
         self._holders = Holders() if holders is None else holders
-        self._most = most
         self._settle = settle
         self._parts: deque[tuple[int, Sequence[Firing]]] = deque([(0, [])])
         """Each with the number of firings before it. What a firing adds is one step, which an
@@ -200,7 +198,7 @@ class FiringLog(Sequence["Firing"]):
     def add(self, part: Sequence[Firing]) -> None:
         """Append firings; the oldest are evicted if there are too many."""
         before, last = self._parts[-1]
-        if isinstance(part, list) and isinstance(last, list) and len(last) < self._most // 4:
+        if isinstance(part, list) and isinstance(last, list) and len(last) < MAX_LISTED // 4:
             last += part
         else:
             self._parts.append((before + len(last), part))
@@ -211,13 +209,13 @@ class FiringLog(Sequence["Firing"]):
         self._parts = deque([(total, [])])
 
     def _evict(self) -> None:
-        while len(self._parts) > 1 and self.total - self._parts[1][0] >= self._most:
+        while len(self._parts) > 1 and self.total - self._parts[1][0] >= MAX_LISTED:
             self._parts.popleft()
 
     def add_pending(self, firing: PendingFiring) -> None:
         """Append one firing."""
         last = self._parts[-1][1]
-        if isinstance(last, PendingFirings) and len(last.pending) < self._most // 4:
+        if isinstance(last, PendingFirings) and len(last.pending) < MAX_LISTED // 4:
             self._evict()
             last.append(firing)
         else:
@@ -243,7 +241,7 @@ class FiringLog(Sequence["Firing"]):
 
     def __len__(self) -> int:
         self._settle()
-        return min(self.total - self._parts[0][0], self._most)
+        return min(self.total - self._parts[0][0], MAX_LISTED)
 
     def __iter__(self) -> Iterator[Firing]:
         first = -len(self) + self.total

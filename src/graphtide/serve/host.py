@@ -40,9 +40,6 @@ class ServerSettings:
     body_seconds: float = 60
     """Seconds in which a request's body must come."""
 
-    header_seconds: float = 30
-    """Seconds in which the head of a request must come."""
-
     rows: int = 1_000_000
     """Rows of an answer."""
 
@@ -82,7 +79,6 @@ class Host:
         graph: LiveGraph,
         *,
         settings: ServerSettings | None = None,
-        threads: int = THREADS,
     ) -> None:
         self.graph: Final = graph
         self.settings: Final = settings or ServerSettings()
@@ -95,7 +91,7 @@ class Host:
         self.behind: str | None = None
         """Why the store can no longer be followed, if so."""
         self._closing: list[Callable[[], object]] = []
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="graphtide-serve")
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="graphtide-serve")
 
     @property
     def programs(self) -> list[RunningProgram]:

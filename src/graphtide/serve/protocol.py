@@ -217,10 +217,10 @@ def evaluated(host: Host, parsed: qry.Query) -> list[res.Row]:
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
-def content_response(content: str, media_type: str, status: int = 200) -> http.Response:
+def content_response(content: str, media_type: str) -> http.Response:
     """A text in UTF-8."""
     headers = {"content-type": f"{media_type}; charset=utf-8", "vary": "accept"}
-    return http.Response(content.encode(), status, headers)
+    return http.Response(content.encode(), headers=headers)
 
 
 # --- service description ---

@@ -122,7 +122,6 @@ def make_server(
     port: int,
     *,
     head_seconds: float = GuardedProtocol.head_seconds,
-    max_connections: int | None = None,
 ) -> GraphServer:
     """A server for an application; `serve()` or `run()` runs it."""
     protocol = type("Protocol", (GuardedProtocol,), {"head_seconds": head_seconds})
@@ -140,7 +139,6 @@ def make_server(
         proxy_headers=False,
         lifespan="on",
         h11_max_incomplete_event_size=MAX_HEAD,
-        limit_concurrency=max_connections,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return GraphServer(config)
@@ -178,13 +176,12 @@ class RunningServer(NamedTuple):
 def serving(
     app: Starlette,
     *,
-    address: str = "127.0.0.1",
     port: int = 0,
     head_seconds: float = GuardedProtocol.head_seconds,
 ) -> Iterator[RunningServer]:
     """Run a server in a thread of its own, until the end of a `with` block."""
-    bound = listen(address, port)
-    server = make_server(app, address, port, head_seconds=head_seconds)
+    bound = listen("127.0.0.1", port)
+    server = make_server(app, "127.0.0.1", port, head_seconds=head_seconds)
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -199,9 +196,8 @@ def serving(
         thread.join(0.01)
     if failed:
         raise failed[0]
-    name = f"[{address}]" if ":" in address else address
     try:
-        yield RunningServer(f"http://{name}:{bound.getsockname()[1]}", server)
+        yield RunningServer(f"http://127.0.0.1:{bound.getsockname()[1]}", server)
     finally:
         server.should_exit = True
         thread.join()

@@ -7,7 +7,7 @@ each on the same number of partitions, and `stages.unpack` makes rows of their o
     changes -> prune -> pack -> match -> [join 1, 2…] -> [consolidate] -> [patterns] -> [rules]
             -> unpack -> deltas
 
-Spark runs them (`stages.processor`), and so does one process (`graphtide.testing.partitions`).
+Spark runs them (`stages.processor`), and so does one process (`tests/oracles/partitions.py`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Emit = Callable[[int, list[msg.StageRow]], list[msg.StageRow]]
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """A stage: its key, its input and output, and what one partition does in a micro-batch.
+    """A stage: its input and output, and what one partition does in a micro-batch.
 
     A partition sends at least its frontier, to the same partition of the next stage. In the last
     stage, `emit` may write what a partition sends to files. If `timed`, a partition also runs
@@ -50,7 +50,6 @@ class StageSpec:
     """
 
     name: StageName
-    keyed_by: str
     input: pa.Schema
     output: pa.Schema
     step: Step
@@ -61,11 +60,15 @@ class StageSpec:
 
 
 def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
-    """The stages of a job, in order."""
+    """The stages of a job, in order.
+
+    The key of the match is the point of a query's grid that a quad is routed to; of a join, the
+    values that it compares; of consolidation, those of an answer row; of patterns, the parameters
+    in all events; of rules, the variables in all conditions.
+    """
     spec = job.program
     matched = StageSpec(
         "match",
-        "the point of a query's grid that a quad is routed to",
         job.changes_schema,
         msg.MESSAGES,
         partial(match_batch, job),
@@ -74,12 +77,11 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
     )
     found = [matched]
 
-    def add(name: StageName, key: str, step: Step, *, stateful: bool = True) -> None:
+    def add(name: StageName, step: Step, *, stateful: bool = True) -> None:
         found.append(
             replace(
                 matched,
                 name=name,
-                keyed_by=key,
                 input=msg.MESSAGES,
                 step=step,
                 stateful=stateful,
@@ -88,14 +90,14 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
         )
 
     for stage in range(1, job.join_stages + 1):
-        add(f"join {stage}", "the values that its joins compare", partial(join_batch, job, stage))
+        add(f"join {stage}", partial(join_batch, job, stage))
     if job.consolidates:
         step = partial(consolidate_batch, job)
-        add("consolidate", "the values of an answer row", step, stateful=bool(counted(job)))
+        add("consolidate", step, stateful=bool(counted(job)))
     if spec is not None and spec.source.patterns:
-        add("patterns", "the parameters in all events of a pattern", partial(detect_batch, job))
+        add("patterns", partial(detect_batch, job))
     if spec is not None and spec.source.rules:
-        add("rules", "the variables in all conditions of a rule", partial(rules_batch, job))
+        add("rules", partial(rules_batch, job))
     if job.output is not None:
         found[-1] = replace(found[-1], emit=partial(write_parts, job))
     return tuple(found)

@@ -1,1 +1,1 @@
-"""Test helpers: reference evaluator, oracles, random queries and streams, fuzzing."""
+"""Tests that programs declare, run by the command line or by pytest."""

@@ -10,7 +10,7 @@ import pytest
 from support.sampling import quick_sample
 
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.testing.reference import evaluate_query
+from oracles.reference import evaluate_query
 
 PROLOGUE = """
 PREFIX : <http://example.org/>

@@ -173,7 +173,7 @@ def test_readers_of_lines_go_on_after_one_that_is_too_long(name, block, monkeypa
     assert len(found) == (2 if name in ("nt", "nq") else 1)
     assert [row.line for row in rejected] == [line]
     assert "a line of more than 100,000 bytes" in rejected[0].reason
-    assert "--limit-literal-length" in rejected[0].reason
+    assert "--limit literal_length=…" in rejected[0].reason
 
 
 @pytest.mark.parametrize("name", ["parquet", "arrow", "arrows"])

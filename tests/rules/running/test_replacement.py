@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from graphtide import LiveGraph, Program
 from graphtide.errors import GraphtideError
-from graphtide.testing.schedule_programs import random_schedule
-from graphtide.testing.schedules import ScheduledRun, run_one_by_one
+from oracles.schedule_programs import random_schedule
+from oracles.schedules import ScheduledRun, run_one_by_one
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 EX = "<http://example.org/{}>".format

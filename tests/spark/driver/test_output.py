@@ -178,7 +178,7 @@ def test_the_hubs_of_a_checkpoint_stay(tmp_path):
     for named, more in ((hubs["b"], False), (hubs["ab"], False), (hubs["b"], True)):
         with pytest.raises(GraphtideError, match="has the hubs <ex:a> and not") as caught:
             claim_hubs(where, owner, named, more=more)
-        assert "graphtide rescale CHECKPOINT --hub" in caught.value.hint
+        assert "graphtide.spark.rescale(spark, CHECKPOINT, hubs=HUBS)" in caught.value.hint
     owner = claim_hubs(where, replace(owner, hubs=hubs["ab"]), hubs["b"], more=True)
     assert owner.hubs == hubs["ab"]
 

@@ -23,7 +23,7 @@ from graphtide.spark.files import Location
 from graphtide.spark.output import OutputSpec
 from graphtide.spark.stages import parts
 from graphtide.spark.state.messages import MESSAGES, REJECTED, to_chunk
-from graphtide.testing.partitions import PartitionRun
+from oracles.partitions import PartitionRun
 
 pytestmark = pytest.mark.filterwarnings("default")
 

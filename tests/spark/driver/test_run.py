@@ -142,7 +142,7 @@ def test_a_checkpoint_of_another_program_is_refused(folder):
         ran = run_here(*run_tokens(folder, *more, program=program))
         assert ran.returncode == 2
         assert "was made by another program" in ran.stderr and said in ran.stderr
-        assert "graphtide rescale or graphtide evolve; or start again" in ran.stderr
+        assert "graphtide.spark.rescale or graphtide.spark.evolve; or start again" in ran.stderr
 
 
 def test_ctrl_c_stops_a_run_that_waits_for_more(tmp_path):

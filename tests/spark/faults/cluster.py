@@ -23,10 +23,9 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 import pyspark
+from kafka_broker import free_ports
 from spark.faults.hosts import ROOT, LoopbackHost, NamespaceHost, Network, namespaces_work
 from spark.faults.stream import TWO_STAGES, read_output, write_stream
-
-from graphtide.testing.kafka_broker import free_ports
 
 FILES = 14
 PATIENCE = 400.0
@@ -97,7 +96,7 @@ class Cluster:
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": DAEMONS,
-            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}",
+            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}:{ROOT / 'examples' / 'spark'}",
             "NUMBA_CACHE_DIR": str(self.folder / "numba"),
         }
 

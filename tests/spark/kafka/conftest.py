@@ -7,7 +7,7 @@ from graphtide.errors import GraphtideError
 
 @pytest.fixture(scope="module")
 def broker(spark, tmp_path_factory):
-    from graphtide.testing.kafka_broker import KafkaBroker
+    from kafka_broker import KafkaBroker
 
     if not spark.conf.get("spark.jars", ""):
         pytest.skip("the jars of Spark's Kafka connector cannot be had")

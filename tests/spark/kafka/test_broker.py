@@ -190,19 +190,19 @@ def test_the_command_runs_from_topic_to_topics(spark, broker, tmp_path):
     produce(spark, broker, "doors", [*records, late, door("back", 60, 3, 1), end])
     (tmp_path / "doors.tide").write_text(DOORS, encoding="utf-8")
     command = [sys.executable, "-m", "graphtide.cli.main", "run", "doors.tide"]
-    options = {
-        "--kafka": broker.servers,
-        "--in-topic": names[0],
-        "--out-topic": names[1],
-        "--rejected-topic": names[2],
-        "--firings-topic": names[3],
-        "--out": "out",
-        "--checkpoint": "checkpoint",
-        "--master": "local[2,4]",
-        "--rows-per-batch": "4",
-    }
+    options = [
+        ("--kafka", f"servers={broker.servers}"),
+        ("--kafka", f"in={names[0]}"),
+        ("--kafka", f"out={names[1]}"),
+        ("--kafka", f"rejected={names[2]}"),
+        ("--kafka", f"firings={names[3]}"),
+        ("--out", "out"),
+        ("--checkpoint", "checkpoint"),
+        ("--master", "local[2,4]"),
+        ("--rows-per-batch", "4"),
+    ]
     ran = subprocess.run(
-        [*command, *(part for option in options.items() for part in option)],
+        [*command, *(part for option in options for part in option)],
         capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

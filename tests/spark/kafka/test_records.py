@@ -13,13 +13,13 @@ from graphtide.spark.kafka.debezium import debezium_changes
 from graphtide.spark.kafka.json_records import json_changes
 from graphtide.spark.kafka.mapping import read_mapping
 from graphtide.spark.kafka.patch_records import patch_changes
-from graphtide.spark.kafka.records import CHANGE_SQL, ROWS_PER_RECORD, record_tx, with_places
+from graphtide.spark.kafka.records import CHANGE_SQL, ROWS_PER_RECORD, with_places
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 KAFKA = "value binary, topic string, partition int, offset long, millis long"
 FIRST = 40
-OWN = record_tx(2, FIRST)
+OWN = (2 << 48) + FIRST  # of partition 2
 """The transaction of a record that names none."""
 
 
@@ -52,7 +52,7 @@ def rows_of(spark, read, values):
 
 def with_own(expected, number):
     """Expected rows of a record, with its own transaction where they have `OWN`."""
-    own = record_tx(2, FIRST + number)
+    own = OWN + number
     return [tuple(own if value == OWN else value for value in row) for row in expected]
 
 

@@ -6,6 +6,7 @@ import io
 import json
 from collections import Counter
 
+from kafka_broker import create_topic
 from pyspark.sql import functions as f
 from spark.faults.stream import TWO_STAGES, in_process
 
@@ -13,7 +14,6 @@ from graphtide.datasets.railway import change_stream
 from graphtide.rdf.formats.change_log import write_changes
 from graphtide.spark import new_deltas
 from graphtide.spark.kafka.admin import open_admin
-from graphtide.testing.kafka_broker import create_topic
 
 LAST = 2**61
 """The time of the records that end a stream."""

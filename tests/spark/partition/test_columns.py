@@ -29,7 +29,7 @@ def columns(number):
 def test_rows_are_read_as_a_dictionary_reads_them(name, number):
     column, terms = columns(number), TermDictionary()
     read, bad = read_column(name, column)
-    ids, wrong = terms.encode_rows(column, skip_empty=name == "g")
+    ids, wrong = terms.intern_rows(column, skip_empty=name == "g")
     expected = {row for row, _ in wrong} | set(np.flatnonzero(wrong_rows(column, name)).tolist())
     assert set(bad) == expected
     assert {bad[row] for row, reason in wrong} == {

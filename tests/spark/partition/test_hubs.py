@@ -18,8 +18,8 @@ from graphtide.spark.job import JobSpec
 from graphtide.spark.partition.columns import read_quads
 from graphtide.spark.partition.grids import route
 from graphtide.spark.partition.hubs import hub_counts
-from graphtide.testing.generators import cases
-from graphtide.testing.partitions import change_rows
+from oracles.generators import cases
+from oracles.partitions import change_rows
 
 STAR = "SELECT * { ?a <ex:p> ?b . ?a <ex:q> ?c }"
 CHAIN = "SELECT * { ?a <ex:p> ?b . ?b <ex:q> ?c . ?c <ex:r> ?d . ?d <ex:s> ?e }"

@@ -18,7 +18,7 @@ from graphtide.lang.tide.program import Program
 from graphtide.spark.job import JobSpec, pinned
 from graphtide.spark.restore.kept import check_kept, ended, job_notes
 from graphtide.spark.state import cache
-from graphtide.testing.partitions import PartitionRun, net_of
+from oracles.partitions import PartitionRun, net_of
 
 EVERYTHING = "SELECT * { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
 

@@ -18,7 +18,7 @@ from support.sampling import quick_sample
 from graphtide.errors import GraphtideError
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.state import cache
-from graphtide.testing.partitions import PartitionRun, net_of
+from oracles.partitions import PartitionRun, net_of
 
 
 def rescaled(run, rng, tasks, layouts=(None,), hubs=None):

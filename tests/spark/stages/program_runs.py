@@ -12,7 +12,7 @@ from graphtide.spark.driver.feedback import FeedbackLog
 from graphtide.spark.files import Location
 from graphtide.spark.partition.program import event_span
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
-from graphtide.testing.partitions import PartitionRun
+from oracles.partitions import PartitionRun
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 iri = "<http://e/{}>".format

@@ -11,7 +11,7 @@ import pyarrow as pa
 from graphtide import LiveGraph
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.spark.state.messages import TextIds, delta_messages
-from graphtide.testing.partitions import PartitionRun, net_of
+from oracles.partitions import PartitionRun, net_of
 
 END = (2**62, 0, 0, None, None, None, None)
 """A row that ends all transactions."""

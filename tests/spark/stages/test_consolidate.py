@@ -15,7 +15,7 @@ from graphtide.spark.stages.consolidate import (
 )
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import MemoryLog
-from graphtide.testing.partitions import PartitionRun, net_of
+from oracles.partitions import PartitionRun, net_of
 
 HIDDEN = "SELECT (STR(?c) AS ?n) { ?a <ex:p> ?b . ?b <ex:q> ?c }"
 DISTINCT = HIDDEN.replace("SELECT", "SELECT DISTINCT")

@@ -22,8 +22,8 @@ from graphtide.errors import GraphtideError
 from graphtide.spark.stages import engine_processes as apart
 from graphtide.spark.state import cache
 from graphtide.spark.state.log import MemoryLog
-from graphtide.testing import partitions as testing
-from graphtide.testing.partitions import PartitionRun, net_of
+from oracles import partitions as testing
+from oracles.partitions import PartitionRun, net_of
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 

@@ -13,7 +13,7 @@ from graphtide.errors import GraphtideError
 from graphtide.spark.job import JobSpec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.state.frontier import Frontier, Shards
-from graphtide.testing.partitions import PartitionRun, net_of
+from oracles.partitions import PartitionRun, net_of
 
 QUERY = {"q": "SELECT ?a ?b { ?a <ex:p> ?b }"}
 WINDOWED = {

@@ -22,8 +22,8 @@ from graphtide.spark.partition.columns import read_quads
 from graphtide.spark.partition.grids import route
 from graphtide.spark.state import cache
 from graphtide.spark.topology import stages_of
-from graphtide.testing.generators import cases
-from graphtide.testing.partitions import PartitionRun, change_rows, net_of
+from oracles.generators import cases
+from oracles.partitions import PartitionRun, change_rows, net_of
 
 CHAIN = "PREFIX : <http://e/> SELECT ?a ?e { ?a :p ?b . ?b :q ?c . ?c :r ?d . ?d :p ?e }"
 

@@ -12,7 +12,7 @@ from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.stages.late import LateProcessor
 from graphtide.spark.stages.processor import PartitionProcessor
 from graphtide.spark.topology import stages_of
-from graphtide.testing.partitions import PartitionRun
+from oracles.partitions import PartitionRun
 
 QUERY = "SELECT DISTINCT ?c { ?a <ex:p> ?b . ?b <ex:q> ?c }"
 JOB = PartitionRun.of({"q": QUERY}, 2, layout="rete").job

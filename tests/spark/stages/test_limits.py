@@ -11,7 +11,7 @@ from graphtide import Limits, LiveGraph
 from graphtide.errors import LimitError
 from graphtide.spark.driver.status import explained
 from graphtide.spark.job import JobSpec
-from graphtide.testing.partitions import PartitionRun, net_of
+from oracles.partitions import PartitionRun, net_of
 
 SQUARES = {"q": "SELECT ?a (?n * ?n AS ?m) { ?a <ex:p> ?n }"}
 CROSS = {"q": "SELECT ?a ?d { ?a <ex:p> ?b . ?b <ex:q> ?c . ?c <ex:r> ?d }"}

@@ -12,8 +12,8 @@ from spark.stages.window_streams import event, watermark, windowed
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.partition.windows import Clock
-from graphtide.testing.generators import change_streams
-from graphtide.testing.partitions import PartitionRun, change_rows, net_of
+from oracles.generators import change_streams
+from oracles.partitions import PartitionRun, change_rows, net_of
 
 QUERY = {"q": "SELECT ?a ?b { ?a <ex:p> ?b }"}
 QUAD = "<ex:a>", "<ex:p>", "<ex:b>", None

@@ -15,8 +15,8 @@ from spark.stages.splits import check_partitions
 
 from graphtide.spark import job
 from graphtide.spark.partition import grids
-from graphtide.testing.generators import cases
-from graphtide.testing.partitions import change_rows
+from oracles.generators import cases
+from oracles.partitions import change_rows
 
 PARTITIONS = st.sampled_from((1, 2, 3, 4, 8))
 SEEDS = st.integers(0, 10**6)

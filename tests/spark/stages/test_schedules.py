@@ -13,8 +13,8 @@ from random import Random
 import pytest
 from spark.stages.program_runs import fired, fired_on_partitions, on_partitions, watermark
 
-from graphtide.testing.schedule_programs import random_schedule
-from graphtide.testing.schedules import PREFIX, run_one_by_one, text_of
+from oracles.schedule_programs import random_schedule
+from oracles.schedules import PREFIX, run_one_by_one, text_of
 
 
 def calling(schedule):

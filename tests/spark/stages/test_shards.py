@@ -11,8 +11,8 @@ from spark.stages.splits import END, assert_net, in_process, of_shard, three_par
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.partition.windows import Clock
-from graphtide.testing.generators import change_streams
-from graphtide.testing.partitions import PartitionRun, change_rows, net_of
+from oracles.generators import change_streams
+from oracles.partitions import PartitionRun, change_rows, net_of
 
 QUERIES = {
     "q": "SELECT ?a ?c { ?a ?p ?b . ?b ?q ?c }",

@@ -13,8 +13,8 @@ from spark.stages.splits import END, assert_net, in_process, micro_batches
 from graphtide.errors import GraphtideError
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.state.frontier import START, Frontier
-from graphtide.testing.generators import change_streams
-from graphtide.testing.partitions import PartitionRun, change_rows, net_of
+from oracles.generators import change_streams
+from oracles.partitions import PartitionRun, change_rows, net_of
 
 QUERY = {"q": "SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c }"}
 PAIR = (("<ex:a>", "<ex:p>", "<ex:b>"), ("<ex:b>", "<ex:q>", "<ex:c>"))

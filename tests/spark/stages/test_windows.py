@@ -31,7 +31,7 @@ from graphtide.spark.job import JobSpec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.state import cache
 from graphtide.spark.state.messages import from_chunk
-from graphtide.testing.partitions import PartitionRun
+from oracles.partitions import PartitionRun
 
 BODIES = {
     "one pattern": ("WINDOW :w { ?a :p ?b }", "*", None),

@@ -6,7 +6,7 @@ from collections import Counter
 
 from graphtide import LiveGraph
 from graphtide.spark.partition.windows import DEFAULT_CLOCK
-from graphtide.testing.partitions import PartitionRun
+from oracles.partitions import PartitionRun
 
 iri = "<http://e/{}>".format
 

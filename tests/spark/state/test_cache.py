@@ -21,7 +21,7 @@ from graphtide.spark.state import cache
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import Head, MemoryLog
 from graphtide.spark.topology import run_partition
-from graphtide.testing.partitions import PartitionRun, net_of, record_batches
+from oracles.partitions import PartitionRun, net_of, record_batches
 
 TEXT = "SELECT ?a ?b { ?a <ex:p> ?b }"
 

@@ -26,7 +26,7 @@ from graphtide.spark.state.log import (
     check_fingerprint,
 )
 from graphtide.spark.state.messages import from_chunk, to_chunk
-from graphtide.testing.partitions import PartitionRun
+from oracles.partitions import PartitionRun
 
 
 def put(log, head, rows=1):

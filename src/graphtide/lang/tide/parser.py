@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from graphtide.lang.tide.source import Source
 
-Piece = Token | Tree[Token] | None
-
 _EXPECTED: Final = {
     "NAMESPACE": "a prefix such as 'ex:'",
     "IRI": "an IRI such as <http://example.org/>",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide import gathering
@@ -119,23 +118,6 @@ def _all_of(parts: Sequence[tide.EventPattern]) -> facts.Variables:
 
 
 _WORDS: Final = {tide.Either: "OR", tide.Both: "AND", tide.Interleaved: "ALL"}
-
-
-def check_pattern(pattern: tide.PatternDeclaration) -> None:
-    """Raise an error if a pattern is not well-formed, also one built in Python.
-
-    >>> from graphtide.lang.tide.ast import PatternDeclaration
-    >>> never = tide.Repeat(tide.Atom("A", ()), 0, None)
-    >>> check_pattern(tide.PatternDeclaration("P", (), never, "CHRONICLE", (), 1))
-    Traceback (most recent call last):
-        ...
-    graphtide.errors.GraphtideError: the pattern P accepts the empty sequence
-      hint: require at least one event: {+} instead of {*}, or an event after it
-    """
-    found = list(flaws_of(pattern))
-    if found:
-        message = "; ".join(dict.fromkeys(flaw.message for flaw in found))
-        raise GraphtideError(message, hint=found[0].hint)
 
 
 def flaws_of(pattern: tide.PatternDeclaration) -> Iterator[Flaw]:

@@ -132,7 +132,7 @@ class EntityCount:
         ...
     graphtide.errors.DataLimitError: a.rdf: its entities expand to more than 50 bytes
       hint: the limit entity_bytes is 50; raise it with Limits(entity_bytes=…), or on the command
-      line with --limit-entity-bytes
+      line with --limit entity_bytes=…
     """
 
     def __init__(self, rejected: RejectedRows) -> None:

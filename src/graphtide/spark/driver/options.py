@@ -228,8 +228,8 @@ def trigger_milliseconds(text: str) -> int:
 
 _CHECKPOINT_FILE: Final = "graphtide.json"
 _CHECKPOINT_HINT: Final = (
-    "resume with the program as it was; or change the checkpoint with graphtide rescale or "
-    "graphtide evolve; or start again with another --checkpoint and --out"
+    "resume with the program as it was; or change the checkpoint with graphtide.spark.rescale or "
+    "graphtide.spark.evolve; or start again with another --checkpoint and --out"
 )
 
 
@@ -319,7 +319,7 @@ def claim_hubs(
         raise GraphtideError(
             f"{checkpoint} has {_listed(known)} and not {_listed(wanted)}",
             hint="leave them out to go on as before; or stop the run and change its hubs with "
-            "graphtide rescale CHECKPOINT --hub TERM",
+            "graphtide.spark.rescale(spark, CHECKPOINT, hubs=HUBS)",
         )
     return changed
 

@@ -91,7 +91,7 @@ def _rescaled(
     if wanted == found:
         raise GraphtideError(
             f"{where} has {found.partitions} partitions already, and no other hubs are given",
-            hint="give another number of partitions (--partitions) or other hubs (--hub)",
+            hint="give another number of partitions (partitions=) or other hubs (hubs=)",
         )
     after = continued_from(spark, where, found, computed=computed)
     replace(wanted, continued=after).write(where)

@@ -2,7 +2,8 @@
 
 A record has a place, `TOPIC/PARTITION/OFFSET`, and is of a shard, `TOPIC/PARTITION`: Kafka keeps
 the order of records within a partition only. The changes of a record are ordered by `seq`. A record
-that does not say to which transaction it belongs is one by itself, numbered by `record_tx`.
+that does not say to which transaction it belongs is one by itself: its number is unique, and in
+order within a partition.
 """
 
 from __future__ import annotations
@@ -29,15 +30,6 @@ ROWS_PER_RECORD: Final = 1 << 20
 
 _OFFSETS: Final = 1 << 48
 _WHOLE: Final = r"^\s*[+-]?\d+\s*$"
-
-
-def record_tx(partition: int, offset: int) -> int:
-    """The number of a transaction that is one record: unique, and in order within a partition.
-
-    >>> record_tx(0, 17), record_tx(2, 17)
-    (17, 562949953421329)
-    """
-    return partition * _OFFSETS + offset
 
 
 def with_places(records: DataFrame, tick_ms: int) -> DataFrame:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.dictionary import TermDictionary
 
 SAMPLE: Final = 1000
 """From so many rows it is estimated whether a column has few different texts."""
@@ -112,22 +111,6 @@ def read_quads(columns: Sequence[pa.Array[Any]]) -> tuple[tuple[TermColumn, ...]
     for _, wrong in reversed(read):
         bad |= wrong
     return tuple(column for column, _ in read), bad
-
-
-def columns_of_ids(quads: NDArray[np.int32], terms: TermDictionary) -> tuple[TermColumn, ...]:
-    """Quads of ids as columns; 0 is null.
-
-    >>> from graphtide.rdf.dictionary import TermDictionary
-    >>> terms = TermDictionary()
-    >>> quads = np.array([[terms.encode("<ex:a>"), 0]], np.int32)
-    >>> [column.equals("<ex:a>").tolist() for column in columns_of_ids(quads, terms)]
-    [[True], [False]]
-    """
-    found = [np.unique(column, return_inverse=True) for column in quads.T]
-    return tuple(
-        TermColumn(terms.decode_column(ids), np.where(ids[at] == 0, -1, at).astype(np.int32))
-        for ids, at in found
-    )
 
 
 def read_column(name: str, column: pa.Array[Any]) -> tuple[TermColumn, Reasons]:

@@ -24,10 +24,10 @@ from graphtide.spark.stages.events import first_facts
 from graphtide.spark.state import cache, saved
 from graphtide.spark.state import messages as msg
 from graphtide.spark.state.log import Head, MemoryLog
-from graphtide.spark.topology import StageSpec, run_partition, stages_of
+from graphtide.spark.topology import StageSpec, run_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from graphtide.spark.job import JobSpec
 
@@ -183,7 +183,7 @@ class Restoration:
                     f"the query {new.name} has changes that no window has reported yet, and "
                     f"{self.job.partitions} partitions count them in another way than "
                     f"{self.partitions}",
-                    hint="graphtide rescale to another number; the one before works, too",
+                    hint="rescale to another number; the one before works, too",
                 )
 
     def _events(
@@ -209,23 +209,3 @@ def beginning(matched: MemoryLog) -> MemoryLog:
     return saved.new_log(
         Head(frontier=(matched.current or Head()).frontier), msg.empty(msg.MESSAGES)
     )
-
-
-def restore_all(
-    restoration: Restoration, logs: Mapping[str, Sequence[MemoryLog]]
-) -> tuple[dict[str, list[MemoryLog]], pa.Table]:
-    """The logs of all stages and partitions, in one process; and the whole answers."""
-    job, found = restoration.job, {}
-    rows: list[msg.StageRow] = []
-    for stage in stages_of(job):
-        if stage.name in SAVED_STAGES:
-            for at, matched in enumerate(logs[MATCH]):
-                log = logs[stage.name][at] if stage.name in logs else beginning(matched)
-                rows += restoration.split(stage.name, at, log)
-        restored = [
-            restoration.restore(stage, at, [row for row in rows if row.partition == key])
-            for at, key in enumerate(partition_keys(job.partitions))
-        ]
-        found[stage.name] = [log for log, _ in restored]
-        rows = [row for _, sent in restored for row in sent]
-    return found, msg.from_chunks((row.chunk for row in rows), msg.MESSAGES)

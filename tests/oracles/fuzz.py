@@ -1,7 +1,7 @@
 """Fuzzing: random queries over random change streams, and random schedules of programs.
 
 `check_case` checks one query and one stream after every transaction, `check_schedule` (see
-`testing/schedules.py`) a program and its input. `python -m graphtide.testing.fuzz --cases 10000`
+`schedules.py`) a program and its input. `python -m oracles.fuzz --cases 10000`
 generates many, on all cores; a failure is minimised and printed as a script that reproduces it.
 """
 
@@ -28,17 +28,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from graphtide.graph import LiveGraph
 from graphtide.jit import compile_seconds
-from graphtide.testing import runs
-from graphtide.testing.generators import Case, cases
-from graphtide.testing.schedule_programs import random_schedule
-from graphtide.testing.schedules import WAYS as SCHEDULE_WAYS
-from graphtide.testing.schedules import ScheduleFailure, check_schedule
-from graphtide.testing.transactions import Change, StreamTransaction, in_a_row, transaction
+from oracles import runs
+from oracles.generators import Case, cases
+from oracles.schedule_programs import random_schedule
+from oracles.schedules import WAYS as SCHEDULE_WAYS
+from oracles.schedules import ScheduleFailure, check_schedule
+from oracles.transactions import Change, StreamTransaction, in_a_row, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from graphtide.testing.answers import Bag
+    from oracles.answers import Bag
 
 __all__ = ["FuzzFailure", "check_case", "main", "transaction"]
 
@@ -78,8 +78,8 @@ def script(problem: str, query: str, transactions: Sequence[StreamTransaction]) 
 
     >>> print(script("wrong", "SELECT * {}", [transaction(3, "+ <a:a> <a:p> <a:b>")]))
     # wrong
-    from graphtide.testing.fuzz import check_case
-    from graphtide.testing.transactions import transaction
+    from oracles.fuzz import check_case
+    from oracles.transactions import transaction
     <BLANKLINE>
     QUERY = r\'\'\'SELECT * {}\'\'\'
     STREAM = [
@@ -91,8 +91,8 @@ def script(problem: str, query: str, transactions: Sequence[StreamTransaction]) 
     check_case(QUERY, STREAM)
     """
     lines = [f"# {line}" for line in problem.splitlines()]
-    lines += ["from graphtide.testing.fuzz import check_case"]
-    lines += ["from graphtide.testing.transactions import transaction", ""]
+    lines += ["from oracles.fuzz import check_case"]
+    lines += ["from oracles.transactions import transaction", ""]
     lines += [f"QUERY = {_quoted(query)}", "STREAM = ["]
     for each in transactions:
         lines += ["    transaction(", f"        {each.time},"]
@@ -341,7 +341,7 @@ def processor_limit(seconds: float) -> Iterator[None]:
     ...     while True:
     ...         pass
     Traceback (most recent call last):
-    graphtide.testing.fuzz.CaseTooLong
+    oracles.fuzz.CaseTooLong
     """
     compiled = compile_seconds()
 
@@ -408,7 +408,7 @@ def run_rounds(rounds: Sequence[Round], jobs: int, done: Callable[[int], object]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run random cases; exit code 1 if one fails."""
-    parser = argparse.ArgumentParser(prog="python -m graphtide.testing.fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m oracles.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000, help="number of cases")
     parser.add_argument(
         "--kind",

@@ -21,14 +21,14 @@ from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.hubs import Hubs, hub_counts
 from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
-from graphtide.spark.restore.stages import Restoration, restore_all
+from graphtide.spark.restore.stages import MATCH, SAVED_STAGES, Restoration, beginning
 from graphtide.spark.stages.pack import pack_rows
 from graphtide.spark.stages.unpack import emitted_deltas
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionEngine, PartitionState
 from graphtide.spark.state.log import MemoryLog
 from graphtide.spark.state.messages import MESSAGES, REJECTED, StageRow, from_chunks
 from graphtide.spark.topology import StageSpec, run_partition, stages_of
-from graphtide.testing.transactions import StreamTransaction, terms_of
+from oracles.transactions import StreamTransaction, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -249,3 +249,23 @@ def net_of(rows: Iterable[OutRow]) -> Counter[tuple[str, int, int, tuple[str | N
     for row in rows:
         net[row.query, row.time, row.tx, row.values] += row.diff
     return net
+
+
+def restore_all(
+    restoration: Restoration, logs: Mapping[str, Sequence[MemoryLog]]
+) -> tuple[dict[str, list[MemoryLog]], pa.Table]:
+    """The logs of all stages and partitions, in one process; and the whole answers."""
+    job, found = restoration.job, {}
+    rows: list[StageRow] = []
+    for stage in stages_of(job):
+        if stage.name in SAVED_STAGES:
+            for at, matched in enumerate(logs[MATCH]):
+                log = logs[stage.name][at] if stage.name in logs else beginning(matched)
+                rows += restoration.split(stage.name, at, log)
+        restored = [
+            restoration.restore(stage, at, [row for row in rows if row.partition == key])
+            for at, key in enumerate(partition_keys(job.partitions))
+        ]
+        found[stage.name] = [log for log, _ in restored]
+        rows = [row for _, sent in restored for row in sent]
+    return found, from_chunks((row.chunk for row in rows), MESSAGES)

@@ -10,7 +10,7 @@ import pytest
 from pyoxigraph import NamedNode
 
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.testing.reference import compatible, evaluate_query
+from oracles.reference import compatible, evaluate_query
 
 PROLOGUE = "PREFIX : <http://e/> "
 FACTS = "a p b | a p b g1 | a q g1 g1 | c p d g2 | c q g1 g2 | e r f g3"

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
-from graphtide.testing import grammars
-from graphtide.testing.transactions import GRAPH_NAMES, IRIS, PREDICATES
+from oracles import grammars
+from oracles.transactions import GRAPH_NAMES, IRIS, PREDICATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from pyoxigraph import Quad, Store
 
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.testing.answers import oxigraph_answer
-from graphtide.testing.generators import cases, change_streams, graphs, quads, queries
-from graphtide.testing.runs import snapshots
-from graphtide.testing.transactions import LITERALS, TWINS, apply_to_store, iri, transaction
+from oracles.answers import oxigraph_answer
+from oracles.generators import cases, change_streams, graphs, quads, queries
+from oracles.runs import snapshots
+from oracles.transactions import LITERALS, TWINS, apply_to_store, iri, transaction
 
 CONSTRUCTS = {
     "OPTIONAL": r"OPTIONAL",

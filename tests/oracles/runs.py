@@ -15,8 +15,8 @@ from graphtide.errors import UnsupportedError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.patterns import STRATEGIES, Strategy
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.testing import answers
-from graphtide.testing.transactions import StreamTransaction, apply_to_store, terms_of
+from oracles import answers
+from oracles.transactions import StreamTransaction, apply_to_store, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -129,7 +129,7 @@ def in_batches(
     """
     way = f"in {batches} batches, {threads} threads"
     graph = make(store="matched") if threads == 1 else make(threads=threads)
-    graph._runtime.workers.worth = 0  # noqa: SLF001 - users need not know
+    graph._runtime.workers.worth = 0
     watch = graph.watch(query)
     before = list(watch.rows())
     deltas = [net_delta(before, f"{way}, first answer")]
@@ -190,7 +190,7 @@ def heard(query: str, stream: Stream, make: MakeGraph) -> list[answers.Bag]:
 def snapshots(transactions: Sequence[StreamTransaction]) -> Iterator[frozenset[Quad]]:
     """The set of quads after each transaction.
 
-    >>> from graphtide.testing.transactions import transaction
+    >>> from oracles.transactions import transaction
     >>> stream = [transaction(0, "+ <a:a> <a:p> <a:b>"), transaction(1, "- <a:a> <a:p> <a:b>")]
     >>> [len(snapshot) for snapshot in snapshots(stream)]
     [1, 0]

@@ -17,7 +17,7 @@ from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import DefaultGraph, SelectQuery
 from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
-from graphtide.testing.reference import Quad, evaluate_rows, visible_quads
+from oracles.reference import Quad, evaluate_rows, visible_quads
 
 if TYPE_CHECKING:
     from graphtide.algebra.queries import AskQuery, ConstructQuery, DescribeQuery

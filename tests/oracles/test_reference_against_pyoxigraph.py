@@ -15,10 +15,10 @@ from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QueryTriples, Sto
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.lang.sparql.parse import parse_any_query
-from graphtide.testing.answers import by_value, row_of
-from graphtide.testing.reference import evaluate_rows
-from graphtide.testing.reference_update import evaluate_ask, evaluate_construct
-from graphtide.testing.transactions import terms_of, typed
+from oracles.answers import by_value, row_of
+from oracles.reference import evaluate_rows
+from oracles.reference_update import evaluate_ask, evaluate_construct
+from oracles.transactions import terms_of, typed
 
 SEEDS = range(15)
 NODES = [NamedNode(f"http://e/{name}") for name in "abcd"]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from support.sampling import quick_sample
 
 from graphtide import LiveGraph
 from graphtide.engine.results import DeltaRow
-from graphtide.testing.fuzz import FuzzFailure, check_case, main, script, shrunk
-from graphtide.testing.transactions import transaction
+from oracles.fuzz import FuzzFailure, check_case, main, script, shrunk
+from oracles.transactions import transaction
 
 QUERY = "SELECT ?x ?z { ?x <a:p> ?y . ?y <a:p> ?z }"
 STREAM = [
@@ -173,7 +175,11 @@ def test_large_answers_are_not_checked():
 def test_the_message_is_a_runnable_script(query, tmp_path):
     path = tmp_path / "case.py"
     path.write_text(script("two lines\nof problem", query, STREAM), encoding="utf-8")
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, path],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -1,4 +1,4 @@
-"""`graphtide rescale` and `graphtide evolve`: what they say of checkpoints that are none."""
+"""What `rescale` and `evolve` say of checkpoints that are none, before they use Spark."""
 
 import json
 
@@ -7,16 +7,14 @@ import pytest
 from graphtide.errors import GraphtideError
 from graphtide.spark.driver import continued as going_on
 from graphtide.spark.driver.options import BOUNDED, Fingerprint
+from graphtide.spark.driver.rescale import known_checkpoint
 from graphtide.spark.files import Location
 
 QUERY = "SELECT ?a { ?a <ex:p> ?b }"
 
 
 @pytest.fixture
-def checkpoint(tmp_path, monkeypatch):
-    """A checkpoint that cannot be changed by anyone: Spark does not start here."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "new.rq").write_text(QUERY)
+def checkpoint(tmp_path):
     (tmp_path / "ckpt").mkdir()
     return tmp_path / "ckpt"
 
@@ -55,7 +53,7 @@ def be_a_file(checkpoint):
 
 
 NONE = "ckpt is not a checkpoint of graphtide run"
-DAMAGED = "graphtide.json cannot be read"
+DAMAGED = r"graphtide\.json cannot be read"
 
 
 @pytest.mark.parametrize(
@@ -72,32 +70,11 @@ DAMAGED = "graphtide.json cannot be read"
         (lambda where: write_owner(where, changes=BOUNDED), "a bounded DataFrame, and is done", ""),
     ],
 )
-@pytest.mark.parametrize("command", [("rescale", "ckpt", "--partitions", "3"), ("evolve", "ckpt")])
-def test_it_is_said_before_spark_starts(checkpoint, run, monkeypatch, make, message, hint, command):
-    monkeypatch.setattr("graphtide.cli.spark_engine.check_needs", lambda: None)
+def test_what_it_says(checkpoint, make, message, hint):
     make(checkpoint)
-    ran = run(*command, *(["new.rq"] if command[0] == "evolve" else []))
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err and hint in ran.err and "Traceback" not in ran.err
-
-
-@pytest.mark.parametrize(
-    ("tokens", "message"),
-    [
-        ((), "give --partitions, or --hub, or both"),
-        (("--partitions", 0), 'invalid --partitions "0": give 1 or more'),
-        (("--hub", "auto"), "hubs: not an RDF term: 'auto'"),
-    ],
-)
-def test_mistakes_in_options(checkpoint, run, tokens, message):
-    ran = run("rescale", "ckpt", *tokens)
-    assert (ran.code, ran.out) == (2, "") and message in ran.err
-
-
-@pytest.mark.parametrize("command", ["rescale", "evolve"])
-def test_help_has_an_example(run, command):
-    ran = run(command, "--help")
-    assert ran.code == 0 and f"graphtide {command} ckpt/ " in ran.out
+    with pytest.raises(GraphtideError, match=message) as caught:
+        known_checkpoint(Location.of(checkpoint))
+    assert hint in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "v1\n{}", "v1\n{}\n{", "v1\n{}\n-"])

@@ -10,7 +10,7 @@ from random import SystemRandom
 
 import pytest
 
-from graphtide.testing.fuzz import run_cases
+from oracles.fuzz import run_cases
 
 CASES = 60
 

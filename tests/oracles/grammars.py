@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from graphtide.rdf.terms import TripleTerm
-from graphtide.testing import transactions as pools
+from oracles import transactions as pools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -19,7 +19,7 @@ from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.testing.transactions import NAMESPACE
+from oracles.transactions import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -537,7 +537,7 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
 def schedule_script(schedule: Schedule, way: str, seed: int, problem: str) -> str:
     """A Python script that shows the difference."""
     lines = [f"# {line}" for line in problem.splitlines()]
-    lines += ["from graphtide.testing.schedules import Item, Schedule, find_difference", ""]
+    lines += ["from oracles.schedules import Item, Schedule, find_difference", ""]
     lines += ["PROGRAMS = ("]
     for program in schedule.programs:
         lines += ["    (", *(f"        {text!r}," for text in program), "    ),"]

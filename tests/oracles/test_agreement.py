@@ -6,8 +6,8 @@ import pytest
 from pyoxigraph import Literal, Quad, Store
 
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.testing.answers import oxigraph_agrees, oxigraph_answer, reference_answer
-from graphtide.testing.transactions import iri
+from oracles.answers import oxigraph_agrees, oxigraph_answer, reference_answer
+from oracles.transactions import iri
 
 QUADS = [
     Quad(iri("a"), iri("p"), iri("b")),

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from graphtide.testing.event_readings import OracleEvent, OracleReader, Reading, atoms_of
+from oracles.event_readings import OracleEvent, OracleReader, Reading, atoms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from graphtide.lang.tide import ast as tide
     from graphtide.rdf.terms import Term
-    from graphtide.testing.event_readings import Condition
+    from oracles.event_readings import Condition
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ from graphtide.algebra.traverse import walk
 from graphtide.algebra.variables import certain, mentioned
 from graphtide.lang.sparql.parse import parse_any_query
 from graphtide.rdf.terms import from_pyoxigraph
-from graphtide.testing.reference import evaluate_rows
-from graphtide.testing.reference_update import evaluate_ask, evaluate_construct, evaluate_describe
-from graphtide.testing.transactions import XSD, terms_of
+from oracles.reference import evaluate_rows
+from oracles.reference_update import evaluate_ask, evaluate_construct, evaluate_describe
+from oracles.transactions import XSD, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

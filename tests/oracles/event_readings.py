@@ -275,7 +275,7 @@ class OracleReader:
         shares: Sequence[Sequence[OracleEvent]],
         at: Reading,
         count: int,
-        may_end: bool,  # noqa: FBT001 - one call
+        may_end: bool,
     ) -> Iterator[Reading]:
         events = sorted((e for share in shares for e in share), key=lambda e: e.number)
         for zone in at.zones:

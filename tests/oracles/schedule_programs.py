@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from graphtide.testing.schedules import STREAMS, Item, Schedule, Triple
+from oracles.schedules import STREAMS, Item, Schedule, Triple
 
 if TYPE_CHECKING:
     from random import Random

@@ -11,14 +11,14 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from graphtide.algebra.queries import ConstructQuery
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_any_query, parse_update
-from graphtide.testing.reference import evaluate_rows
-from graphtide.testing.reference_update import (
+from oracles.reference import evaluate_rows
+from oracles.reference_update import (
     evaluate_ask,
     evaluate_construct,
     evaluate_describe,
     evaluate_update,
 )
-from graphtide.testing.transactions import typed
+from oracles.transactions import typed
 
 PROLOGUE = "PREFIX : <http://e/> "
 

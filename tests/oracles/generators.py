@@ -1,6 +1,6 @@
 """Hypothesis strategies: random graphs, change streams, queries and basic graph patterns.
 
-All draw from the term pools in `graphtide.testing.transactions`, so that deletes often find a
+All draw from the term pools in `oracles.transactions`, so that deletes often find a
 present quad. A stream can be drawn *around* a query: most of its quads are then instances of the
 triple patterns of the query, so that its answer changes often.
 """
@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
 from graphtide.rdf.terms import to_pyoxigraph, triple_term
-from graphtide.testing import transactions as pools
-from graphtide.testing.grammars import term_text
-from graphtide.testing.query_grammar import RandomQuery, random_queries
+from oracles import transactions as pools
+from oracles.grammars import term_text
+from oracles.query_grammar import RandomQuery, random_queries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphtide.testing.fuzz import main, run_schedules
-from graphtide.testing.schedule_programs import random_schedule
-from graphtide.testing.schedules import (
+from oracles.fuzz import main, run_schedules
+from oracles.schedule_programs import random_schedule
+from oracles.schedules import (
     WAYS,
     Item,
     Outcome,

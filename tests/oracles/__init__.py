@@ -1,0 +1,1 @@
+"""What the tests compare Graphtide with: slow and plain evaluators, and random input for both."""
