@@ -402,34 +402,3 @@ def command_line_error(error: CycloptsError) -> str:
         return str(invalid(error.token.keyword or "argument", error.token.value, allowed))
     error.verbose = False
     return " ".join(str(error).split())
-
-
-def check_minimum(value: int, option: str, minimum: int) -> None:
-    """Raise if the value of an option is too small."""
-    if value < minimum:
-        raise invalid(option, value, f"the minimum is {minimum}")
-
-
-def names(text: str, option: str) -> list[str]:
-    """Read a list of distinct names.
-
-    >>> names("A, B,A", "--plans")
-    ['A', 'B']
-    """
-    found = [part.strip() for part in text.split(",")]
-    if not all(found):
-        raise invalid(option, text, "separate names by single commas")
-    return list(dict.fromkeys(found))
-
-
-def numbers(text: str, option: str, minimum: int = 1) -> list[int]:
-    """Read a list of distinct integers.
-
-    >>> numbers("1, 24", "--sizes")
-    [1, 24]
-    """
-    parts = [part.strip().replace("_", "") for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() and int(part) >= minimum for part in parts):
-        example = f"{minimum},5000"
-        raise invalid(option, text, f"give integers from {minimum} on, such as {example}")
-    return list(dict.fromkeys(map(int, parts)))
