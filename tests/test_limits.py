@@ -6,8 +6,8 @@ import pytest
 
 import graphtide as gt
 from graphtide.errors import DataError, DataLimitError, GraphtideError, LimitError
-from graphtide.jit import PROGRESS
 from graphtide.limits import NAMES, Allowance, Limits, active, allowance
+from graphtide.progress import PROGRESS
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -24,7 +24,7 @@ def loop(x: "int"):
 """
 FIRST_ANSWER = """
 import graphtide
-from graphtide.jit import compile_seconds
+from graphtide.progress import compile_seconds
 graph = graphtide.LiveGraph()
 query = graph.watch("SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c }")
 graph.insert("<ex:a>", "<ex:p>", "<ex:b>")

@@ -7,7 +7,7 @@ it. For a type checker, arrays of one element are the same, whatever their dimen
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -28,3 +28,14 @@ ReadBytes1 = Bytes1
 Kinds1 = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
 Bools1 = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 Floats1 = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+Class = TypeVar("Class", bound=type)
+
+BUNDLES: Final[dict[str, type]] = {}
+"""The named tuples of arrays that loops take, by name."""
+
+
+def bundle(tuple_class: Class) -> Class:
+    """Declare a named tuple of arrays that loops take as one argument."""
+    BUNDLES[tuple_class.__name__] = tuple_class
+    return tuple_class

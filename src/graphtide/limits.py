@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal
 
 from graphtide.errors import DataLimitError, ExpressionError, GraphtideError, LimitError
-from graphtide.jit import PROGRESS
+from graphtide.progress import PROGRESS
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -19,9 +19,10 @@ from numba import types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
+from graphtide.arrays import BUNDLES
 from graphtide.code_cache import code_folder
 from graphtide.indexing import CHECKED, lower_indexes
-from graphtide.jit import BUNDLES, PROGRESS
+from graphtide.progress import PROGRESS
 from graphtide.shipped_code import CHECKED as CHECKED_FOLDER
 from graphtide.shipped_code import STAMP, shipped_code
 

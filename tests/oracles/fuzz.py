@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from graphtide.graph import LiveGraph
-from graphtide.jit import compile_seconds
+from graphtide.progress import compile_seconds
 from oracles import runs
 from oracles.generators import Case, cases
 from oracles.schedule_programs import random_schedule

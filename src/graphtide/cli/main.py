@@ -241,7 +241,7 @@ def log_to_stderr(verbose: int) -> Iterator[None]:
     if not verbose:
         yield
         return
-    from graphtide.jit import show_progress
+    from graphtide.progress import show_progress
 
     logger, handler = logging.getLogger("graphtide"), logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))

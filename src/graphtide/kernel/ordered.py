@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import bundle, compiled, inlined
+from graphtide.arrays import bundle
+from graphtide.jit import compiled, inlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, assert_never, get_args
 
 from graphtide.errors import GraphtideError
-from graphtide.jit import compile_seconds
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.limits import MAX_PLANS, MAX_SECONDS, MAX_STATES
+from graphtide.progress import compile_seconds
 from graphtide.repair import model
 from graphtide.repair.plan import Candidate, Planner, PlanOrigin, Repairs, quad_changes, steps_of
 from graphtide.repair.space import SearchSpace

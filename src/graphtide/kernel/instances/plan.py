@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import bundle
+from graphtide.arrays import bundle
 
 if TYPE_CHECKING:
     from graphtide.arrays import Ints1, Ints2

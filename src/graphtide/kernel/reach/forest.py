@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import bundle, compiled, inlined
+from graphtide.arrays import bundle
+from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, VALUES
 
 if TYPE_CHECKING:

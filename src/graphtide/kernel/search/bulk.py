@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import JIT, bundle, compiled, inlined
+from graphtide.arrays import bundle
+from graphtide.jit import JIT, compiled, inlined
 from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.kernel.rowtable import (
     HASH,

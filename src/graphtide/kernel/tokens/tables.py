@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from graphtide.jit import bundle
+from graphtide.arrays import bundle
 
 if TYPE_CHECKING:
     from graphtide.arrays import Ints1, Ints2, Longs1, Longs2

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.jit import bundle, compiled, inlined, subroutine
+from graphtide.arrays import bundle
+from graphtide.jit import compiled, inlined, subroutine
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
 from graphtide.rdf.kernels.numerals import write_number

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import bundle
+from graphtide.arrays import bundle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
