@@ -3,8 +3,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.setup-stamp
-LOCK := requirements/dev.lock
 N ?= 10000
 SEED ?= 0
 KIND ?= all
@@ -20,13 +18,14 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Make .venv with the locked dependencies and the graphtide command
+setup: $(VENV)/.dev-stamp ## Make .venv with the locked dependencies and the graphtide command
 
-$(STAMP): pyproject.toml $(LOCK) scripts/setup.sh
-	@PYTHON="$(PYTHON)" VENV="$(VENV)" LOCK="$(LOCK)" bash scripts/setup.sh
+# What the demo needs is installed in half the time of what the tests need.
+$(VENV)/.%-stamp: pyproject.toml requirements/%.lock scripts/setup.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" SETUP="$*" bash scripts/setup.sh
 	@touch $@
 
-demo: setup ## Watch a railway change: live + and - rows
+demo: $(if $(wildcard $(VENV)/.dev-stamp),setup,$(VENV)/.demo-stamp) ## Watch a railway change: live + and - rows
 	@$(BIN)/graphtide demo
 
 serve: setup ## Serve a railway that changes, at http://127.0.0.1:8765/
@@ -76,15 +75,20 @@ faults: setup ## Kill writers of a store, and drivers, executors and workers of 
 	@GRAPHTIDE_KILLS=50 GRAPHTIDE_FLIPS=300 $(BIN)/python -m pytest tests/durable $(ARGS)
 	@KILLS=$(KILLS) SEED=$(SEED) $(BIN)/python -m pytest tests/spark/faults -o faulthandler_timeout=7200 $(ARGS)
 
-wheel: setup ## A wheel for this platform with the compiled loops in it: its first start compiles nothing
-	@$(BIN)/python scripts/wheel.py
+wheel: setup ## A wheel for this platform with the machine code of all loops in it
+	@GRAPHTIDE_MACHINE_CODE=all $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-lock: setup ## Choose dependency versions anew and write the lock
-	@echo '# Written by `make lock`: edit pyproject.toml instead.' > $(LOCK).new
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
-		--upgrade --no-header --no-emit-index-url --no-emit-find-links \
-		--extra geo --extra notebook --extra serve --extra spark --group bench --group dev pyproject.toml >> $(LOCK).new
-	@mv $(LOCK).new $(LOCK)
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	--custom-compile-command 'make lock' --no-emit-index-url --no-emit-find-links pyproject.toml
+
+lock: setup ## Choose dependency versions anew and write the locks
+	@$(COMPILE) --upgrade --extra geo --extra notebook --extra serve --extra spark \
+		--group bench --group dev --output-file requirements/dev.lock
+	@$(MAKE) --no-print-directory lock-demo
+
+lock-demo: setup # The demo's lock is a part of the other one
+	@$(COMPILE) --extra spark --group install --constraint requirements/dev.lock \
+		--output-file requirements/demo.lock
 
 clean: ## Remove .venv and every cache
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

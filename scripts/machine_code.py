@@ -1,8 +1,9 @@
-"""Compile loops for a wheel: `python scripts/machine_code.py FOLDER [--all]`.
+"""Compile loops before they are needed: `python scripts/machine_code.py demo|first|all`.
 
-The machine code is for a processor that nearly all machines have (`BASELINES` of
-`graphtide.shipped_code`). The environment of a build has Numba, and not what else Graphtide needs:
-packages are entered without their `__init__`.
+`make demo` and `make setup` compile for this machine, and store the machine code where the package
+finds it. A build compiles for a wheel (`--wheel FOLDER`): for a processor that nearly all machines
+have (`BASELINES` of `graphtide.shipped_code`). Neither has more than Numba and NumPy installed when
+it begins: packages are entered without their `__init__`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ from graphtide import shipped_code, warm  # noqa: E402 - of the packages above
 
 
 def main() -> None:
-    """Compile the loops into a temporary folder, and gather their code."""
+    """Compile the loops that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="the folder for the machine code")
-    parser.add_argument("--all", action="store_true", help="compile all loops, not the first ones")
+    parser.add_argument("loops", choices=["demo", "first", "all"])
+    parser.add_argument("--wheel", type=Path, metavar="FOLDER", help="gather machine code here")
     options = parser.parse_args()
+    names = {"demo": warm.DEMO, "first": warm.FIRST}.get(options.loops) or warm.all_loops()
+    if options.wheel is None:
+        warm.compile_loops(names, warm.to_stderr)
+        return
     machine = platform.machine().lower()
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
     if machine not in shipped_code.BASELINES:
@@ -41,8 +46,8 @@ def main() -> None:
             "NUMBA_CPU_NAME": processor,
             "NUMBA_CPU_FEATURES": features,
         }
-        warm.compile_loops(warm.all_loops() if options.all else warm.FIRST, warm.to_stderr)
-        count = shipped_code.collect(Path(stored), options.folder, this_target())
+        warm.compile_loops(names, warm.to_stderr)
+        count = shipped_code.collect(Path(stored), options.wheel, this_target())
     print(f"graphtide: the machine code of {count} loops", file=sys.stderr)
 
 

@@ -26,7 +26,7 @@ class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         folder = mkdtemp(prefix="graphtide-machine-code-")
         script = str(Path(self.root, "scripts", "machine_code.py"))
-        command = [sys.executable, script, folder, *["--all"][: wanted == "all"]]
+        command = [sys.executable, script, wanted, "--wheel", folder]
         if subprocess.run(command, check=False).returncode:  # noqa: S603 - this project's script
             self.app.display_warning("graphtide: the loops are compiled when they are first used")
             return

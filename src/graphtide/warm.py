@@ -1,8 +1,8 @@
 """Compile the loops before they are needed, in as many processes as there are cores.
 
-When the package is built or set up, the loops are compiled that README, demo and tutorial use
-(`FIRST`), so that no first answer waits for the compiler. `graphtide warm` compiles all. The build
-imports this module and those that have loops, and nothing else of the package.
+When the package is built or set up, the loops are compiled that README, demo and tutorial use, so
+that no first answer waits for the compiler (`scripts/machine_code.py`). `graphtide warm` compiles
+all. This module and those that have loops import Numba and NumPy, and no other package.
 """
 
 from __future__ import annotations
@@ -21,44 +21,27 @@ from graphtide.jit import LOOPS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-FIRST: Final = (
+DEMO: Final = (
     "kernel.search.loops.apply_changes",
-    "kernel.groups.group_step",
-    "kernel.jointree.step.tree_step",
     "kernel.tokens.plain.tokens_plain_step",
     "rules.kernel.join.take_hits",
     "rdf.kernels.terms.add_plain",
-    "kernel.search.loops.evaluate_rows",
     "kernel.joins.join_step",
-    "kernel.reach.step.reach_step",
     "kernel.joins.semijoin_step",
     "kernel.counts.distinct_step",
     "kernel.counts.consolidate_step",
-    "kernel.reach.step.begin_change",
-    "kernel.reach.forest.shrink",
-    "kernel.reach.step.change_edge",
     "rdf.kernels.terms.take_rows",
-    "kernel.groups.write_rows",
-    "kernel.reach.forest.grow",
     "rules.kernel.types.find_hits",
     "rdf.kernels.lines.split_lines",
-    "kernel.search.bulk.link_rows",
-    "rdf.kernels.terms.take_numbers",
-    "kernel.reach.forest.list_trees",
     "rules.kernel.facts.change_facts",
     "kernel.search.loops.chain_rows",
     "rules.kernel.fact_numbers.fact_numbers",
     "rdf.kernels.packing.copy_texts",
-    "kernel.values.count_degrees",
-    "rdf.kernels.numerals.write_number",
-    "kernel.search.bulk.count_links",
     "kernel.values.compare_columns",
-    "kernel.jointree.groups.write_rows",
     "kernel.tokens.step.tokens_listed",
     "kernel.rowtable.rehash",
     "rdf.kernels.texts.check_texts",
     "kernel.search.loops.find_rows",
-    "kernel.search.loops.count_quads",
     "rdf.kernels.terms.find_one",
     "kernel.tokens.step.tokens_used",
     "kernel.rowtable.copy_live",
@@ -66,12 +49,34 @@ FIRST: Final = (
     "rdf.kernels.lines.copy_spans",
     "rdf.kernels.packing.text_sizes",
     "rdf.kernels.packing.rehash",
-    "kernel.values.sort_by_predicate",
     "rdf.kernels.packing.mark_ids",
     "rules.kernel.facts.fact_number",
+)
+"""The loops of the README's first program and of the demo, the longest first."""
+
+FIRST: Final = (
+    *DEMO,
+    "kernel.groups.group_step",
+    "kernel.jointree.step.tree_step",
+    "kernel.search.loops.evaluate_rows",
+    "kernel.reach.step.reach_step",
+    "kernel.reach.step.begin_change",
+    "kernel.reach.forest.shrink",
+    "kernel.reach.step.change_edge",
+    "kernel.groups.write_rows",
+    "kernel.reach.forest.grow",
+    "kernel.search.bulk.link_rows",
+    "rdf.kernels.terms.take_numbers",
+    "kernel.reach.forest.list_trees",
+    "kernel.values.count_degrees",
+    "rdf.kernels.numerals.write_number",
+    "kernel.search.bulk.count_links",
+    "kernel.jointree.groups.write_rows",
+    "kernel.search.loops.count_quads",
+    "kernel.values.sort_by_predicate",
     "kernel.reach.step.settle",
 )
-"""The loops that are compiled when the package is built or set up, the longest first."""
+"""The loops that are compiled when the package is built: of README, demo and tutorial."""
 
 LONGEST: Final = (
     "kernel.search.loops.apply_changes",
@@ -114,7 +119,3 @@ def all_loops() -> list[str]:
 def to_stderr(line: str) -> None:
     """Print a line of progress."""
     print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is what it is for
-
-
-if __name__ == "__main__":
-    compile_loops(FIRST, to_stderr)

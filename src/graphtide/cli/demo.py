@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Thread
@@ -41,16 +41,28 @@ PAUSE_SECONDS: Final = 0.03
 """Between transactions on a terminal, so that one can read along."""
 
 SPARK_PAUSE_SECONDS: Final = 0.3
-HURRY_SECONDS: Final = 45.0
-MAX_SECONDS: Final = 75.0
-"""From the first rows on, the demo takes less than a minute; on a slow machine it speeds up."""
+HURRY_SECONDS: Final = 35.0
+MAX_SECONDS: Final = 60.0
+"""From the first rows on, the demo takes half a minute; on a slow machine it speeds up."""
 
 START_SECONDS: Final = 600.0
 """Without rows by then, the demo ends."""
 
 PARTITIONS: Final = 2
 TRIGGER: Final = "300ms"
-WARM_UP_TRANSACTIONS: Final = 20
+
+EXAMPLES: Final = Path("examples")
+NEXT_IN_A_CLONE: Final = (
+    ("trace examples/doors.tide --changes examples/doors.rdfp", "complex events, step by step"),
+    ("test examples/alarms.tide", "rules over events, with their tests"),
+    ("repair examples/rail.tide --data examples/rail.ttl", "plans that mend a broken railway"),
+)
+NEXT_ELSEWHERE: Final = (
+    ("demo --engine process", "the same without Spark"),
+    ("demo --engine process --json", "every row as an object"),
+    ("demo --transactions 20 --seed 7", "another railway"),
+)
+"""Commands to try after the demo, and what they show."""
 
 
 def demo(
@@ -148,11 +160,9 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool, page: bool = False
         program = Program(tuple(NamedQuery(name, text, 1) for name, text in QUERIES.items()))
         writer = DemoWriter(home / "changes", transactions, seed, SPARK_PAUSE_SECONDS)
         writer.start()
-        print("a railway changes; Spark is starting", file=sys.stderr)
-        compiling = Thread(target=_compile, daemon=True)
-        compiling.start()
+        print("a railway changes; four standing queries on Spark show it", file=sys.stderr)
         screen = Console(stderr=True, highlight=False)
-        waiting = screen.status("the first time, the engine is compiled: a minute or more")
+        waiting = screen.status("Spark is starting")
         try:
             with (
                 shown_on_page(program, options, shown=page) as data,
@@ -161,7 +171,6 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool, page: bool = False
                 open_output(QUERIES, as_json=as_json) as output,
                 stop_requested() as stop,
             ):
-                compiling.join()  # workers then load the machine code instead of compiling it
                 printer = BatchPrinter(output, options.out, program)
 
                 def print_first(tables: dict[str, pa.Table]) -> None:
@@ -179,6 +188,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool, page: bool = False
         for batch in change_stream(transactions, seed=seed):
             list(session.apply([batch]))
         print_why(session)
+        print_next()
     if not done and not page:
         print("stopped before all changes were read", file=sys.stderr)
     return 0
@@ -207,21 +217,11 @@ def _follow(
     return read >= writer.last
 
 
-def _compile() -> None:
-    """Run a few transactions, to compile the loops of the queries."""
-    session = Session(LiveGraph(), QUERIES)
-    for batch in change_stream(WARM_UP_TRANSACTIONS, seed=1):
-        list(session.apply([batch]))
-
-
 # --- in process ---
 
 
 def _in_process(transactions: int, seed: int, *, as_json: bool) -> int:
     pause = PAUSE_SECONDS if sys.stdout.isatty() and not as_json else 0.0
-    screen = Console(stderr=True, highlight=False)
-    with screen.status("getting ready; the first time this compiles, for up to a minute"):
-        _compile()
     session = Session(LiveGraph(), QUERIES)
     session.expected = transactions + 1
     code = 0
@@ -236,7 +236,20 @@ def _in_process(transactions: int, seed: int, *, as_json: bool) -> int:
     sys.stdout.flush()
     print(summary(session), file=sys.stderr)
     print_why(session)
+    print_next()
     return code
+
+
+def print_next() -> None:
+    """Print on standard error what to try next, as commands that work where the demo ran."""
+    program = Path(sys.argv[0])
+    with suppress(ValueError):  # it is not below the working directory
+        program = program.absolute().relative_to(Path.cwd())
+    command = program if len(program.parts) > 1 else "graphtide"
+    chosen = NEXT_IN_A_CLONE if (EXAMPLES / "doors.tide").is_file() else NEXT_ELSEWHERE
+    print("try next:", file=sys.stderr)
+    for arguments, what in chosen:
+        print(f"  {command} {arguments}   # {what}", file=sys.stderr)
 
 
 def print_why(session: Session) -> None:
