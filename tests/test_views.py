@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from kernel.batches import needs_jit
 
-from graphtide.jit import inlined
+from graphtide.jit import compiled
 from graphtide.kernel.batch import make_batch
 from graphtide.kernel.counts import Answer
 from graphtide.kernel.search.quadstore import QuadStore
 from graphtide.views import floats1, ints1, ints2, longs1, longs2, make_block
 
 
-@inlined
-def add_all(block):
+@compiled
+def add_all(block: "Block"):
     """Add to one cell of each array, and return the sum of the shapes, as digits."""
     a, b, c = ints1(block, 0), ints2(block, 1), longs1(block, 2)
     d, e = longs2(block, 3), floats1(block, 4)

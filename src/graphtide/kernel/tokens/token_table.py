@@ -186,7 +186,8 @@ class TokenTable:
         """Replace all tokens by those of a savepoint."""
         self._tokens = self._empty(len(saved.tokens), len(saved.used))
         self._tokens.regs[[col.NOW, col.NUMBER, col.NEXT_ORDER]] = saved.counts
-        tokens_put(self._automaton, self._tokens, saved.tokens, saved.used_to, saved.used)
+        tokens = np.ascontiguousarray(saved.tokens)  # columns that were picked lie one by one
+        tokens_put(self._automaton, self._tokens, tokens, saved.used_to, saved.used)
 
     def clear(self, counts: tuple[int, int, int]) -> None:
         """Drop all tokens, and set the counts of a savepoint."""
