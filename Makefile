@@ -13,7 +13,7 @@ KILLS ?= 26
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve kafka-demo test warm quick check docs-check format bench cluster-test faults fuzz w3c wheel lock clean
+.PHONY: help setup demo serve kafka-demo test test-all test-rest quick warm check docs-check format bench cluster-test faults fuzz w3c wheel lock lock-demo first-minutes clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,14 +34,22 @@ serve: setup ## Serve a railway that changes, at http://127.0.0.1:8765/
 kafka-demo: setup ## The same between two topics of a Kafka broker that it starts and stops
 	@$(BIN)/python examples/spark/kafka_demo.py
 
-test: setup warm ## Run every test, on two processes (JOBS=…)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test: setup warm ## The verdict, in ten minutes: all but the slow tests, and the essential ones of those
+	@$(PYTEST) --lane test $(ARGS)
+
+test-all: setup warm ## Every test, in forty minutes, on two processes (JOBS=…)
+	@$(PYTEST) $(ARGS)
+
+test-rest: setup warm ## What `make test` leaves out
+	@$(PYTEST) --lane rest $(ARGS)
+
+quick: setup ## For every save, in two minutes: no slow test, properties on fewer examples
+	@$(PYTEST) --lane quick $(ARGS)
 
 warm: setup ## Once: compile the loops and store Java's classes, so that Spark starts sooner
 	-@$(BIN)/graphtide warm
-
-quick: setup ## Run every test that is not slow: under three minutes on two cores
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)
 
 check: setup ## Formatting, lint, types, and the arrows between the layers
 	@$(BIN)/ruff format --check .
@@ -74,6 +82,9 @@ fuzz: setup ## Random queries, streams and programs against the oracles (N=cases
 faults: setup ## Kill writers of a store, and drivers, executors and workers of streams, hundreds of times, and compare (KILLS=… SEED=…)
 	@GRAPHTIDE_KILLS=50 GRAPHTIDE_FLIPS=300 $(BIN)/python -m pytest tests/durable $(ARGS)
 	@KILLS=$(KILLS) SEED=$(SEED) $(BIN)/python -m pytest tests/spark/faults -o faulthandler_timeout=7200 $(ARGS)
+
+first-minutes: ## Measure a newcomer's first minutes, in a clone of this commit with nothing installed
+	@bash scripts/first-minutes.sh
 
 wheel: setup ## A wheel for this platform with the machine code of all loops in it
 	@GRAPHTIDE_MACHINE_CODE=all $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -15,11 +15,17 @@ from graphtide.errors import GraphtideError
 settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("full")
 
-QUICK_SHARE = 10
-"""`make quick` tries one in so many examples of a property; `make test` tries all."""
+SHARES = {"quick": 10, "test": 4}
+"""`make quick` tries one in so many examples of a property, `make test` more, all others all."""
 
 FEWEST = 6
-"""Examples that `make quick` tries at least, if a property has as many."""
+"""Examples that are tried at least, if a property has as many."""
+
+ESSENTIAL = (
+    "durable/test_kills", "spark/faults/test_kills", "spark/test_in_spark",
+    "serve/page/test_page", "test_shipped_code",
+)  # fmt: skip
+"""Slow tests that `make test` runs too: a kill of each kind, Spark from end to end, the page."""
 
 LONGEST = (
     "spark/faults/", "benchmarks/spark/", "spark/driver/", "spark/test_", "spark/kafka/",
@@ -31,17 +37,43 @@ one process busy, and scattered, each process would start a session."""
 _INDENT = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 
 
+def pytest_addoption(parser) -> None:
+    parser.addoption(
+        "--lane",
+        choices=["quick", "test", "rest", "all"],
+        default="all",
+        help="quick: no slow tests; test: those that are essential; rest: all others; all",
+    )
+
+
 def pytest_collection_modifyitems(config, items) -> None:
-    """The longest tests first; without the slow ones, properties are tried on fewer examples."""
-    if config.getoption("markexpr") != "not slow":
-        items.sort(key=lambda item: not item.nodeid.removeprefix("tests/").startswith(LONGEST))
+    """The tests of the lane, the longest first; properties are tried on fewer examples in some."""
+    lane = config.getoption("lane")
+    kept = [item for item in items if _is_in(lane, item)]
+    kept_ids = {id(item) for item in kept}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept_ids])
+    items[:] = sorted(kept, key=lambda item: not _name(item).startswith(LONGEST))
+    if lane not in SHARES:
         return
     tests = [getattr(item, "obj", None) for item in items]
     for test in {id(test): test for test in tests if is_hypothesis_test(test)}.values():
         # The settings of a test are chosen where it is defined; a profile would not change them.
         chosen = test._hypothesis_internal_use_settings
-        fewer = min(chosen.max_examples, max(FEWEST, chosen.max_examples // QUICK_SHARE))
+        fewer = min(chosen.max_examples, max(FEWEST, chosen.max_examples // SHARES[lane]))
         test._hypothesis_internal_use_settings = settings(chosen, max_examples=fewer)
+
+
+def _name(item) -> str:
+    return item.nodeid.removeprefix("tests/")
+
+
+def _is_in(lane, item) -> bool:
+    """Whether a lane has a test; `test` and `rest` together have all."""
+    slow = item.get_closest_marker("slow") is not None
+    if lane == "quick":
+        return not slow
+    in_test = not slow or _name(item).startswith(ESSENTIAL)
+    return lane == "all" or in_test == (lane == "test")
 
 
 def pytest_collection_finish() -> None:
