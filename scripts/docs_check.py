@@ -162,8 +162,8 @@ def plan_for(text: str) -> Plan:
 def with_options(text: str, options: str) -> str:
     """A command with some options in the place of those that it has, or after them.
 
-    >>> with_options("graphtide run a.tide --partitions 64 --follow", "--partitions 2 --hub auto")
-    'graphtide run a.tide --partitions 2 --follow --hub auto'
+    >>> with_options("graphtide run a.tide --partitions 64 --follow", "--partitions 2 --tick-ms 1")
+    'graphtide run a.tide --partitions 2 --follow --tick-ms 1'
     >>> with_options("make test ARGS='-k join'", "ARGS=tests/kernel")
     'make test ARGS=tests/kernel'
     """

@@ -1,5 +1,7 @@
 """Blocks of addresses: loops read and write the arrays; who has a block is not copied."""
 
+from __future__ import annotations
+
 from copy import copy, deepcopy
 
 import numpy as np
@@ -10,11 +12,11 @@ from graphtide.jit import compiled
 from graphtide.kernel.batch import make_batch
 from graphtide.kernel.counts import Answer
 from graphtide.kernel.search.quadstore import QuadStore
-from graphtide.views import floats1, ints1, ints2, longs1, longs2, make_block
+from graphtide.views import Block, floats1, ints1, ints2, longs1, longs2, make_block
 
 
 @compiled
-def add_all(block: "Block"):
+def add_all(block: Block):
     """Add to one cell of each array, and return the sum of the shapes, as digits."""
     a, b, c = ints1(block, 0), ints2(block, 1), longs1(block, 2)
     d, e = longs2(block, 3), floats1(block, 4)

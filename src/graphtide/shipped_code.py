@@ -1,9 +1,9 @@
 """Machine code inside the package: with a wheel that has it, a first answer waits for no compiler.
 
-`scripts/wheel.py` compiles the loops for a processor that most machines have, and puts their code
-into the wheel. It is found there by the same digest of sources as code that was stored (see
-`code_cache`), and used where the system is that of the wheel and the processor has every feature
-that the code was made for. Otherwise, or with another version of Numba or Python, loops are
+`scripts/machine_code.py` compiles loops for a processor that most machines have, and the build puts
+their code into the wheel. It is found there by the same digest of sources as code that was stored
+(see `code_cache`), and used where the system is that of the wheel and the processor has every
+feature that the code was made for. Otherwise, or with another version of Numba or Python, loops are
 compiled as they are without it.
 """
 
@@ -82,10 +82,20 @@ class ShippedCode:
         """The code for a signature, if it was shipped and this machine can run it."""
         codegen = context.codegen()
         if not self._target.runs_on(Target(*codegen.magic_tuple())):
+            _say_once(self._target)
             return None
         key = cache._index_key(signature, codegen)  # noqa: SLF001 - as Numba does
         data = self._file.load((key[0], tuple(self._target), *key[2:]))
         return None if data is None else cache._impl.rebuild(context, data)  # noqa: SLF001
+
+
+@cache
+def _say_once(target: Target) -> None:
+    log.info(
+        "the machine code of the package is for %s with other features than this processor has: "
+        "loops are compiled when they are first used",
+        target.processor,
+    )
 
 
 def shipped_code(source: Path, numba_cache: Any) -> ShippedCode | None:  # noqa: ANN401 - of Numba

@@ -163,7 +163,7 @@ def test_the_alarms_of_the_paper_with_the_command(shared_session, tmp_path, caps
     places = {name: tmp_path / place for name, place in
               (("--changes", "in"), ("--out", "out"), ("--checkpoint", "c"))}  # fmt: skip
     tokens = [part for pair in places.items() for part in map(str, pair)]
-    tokens += ["--stream", stream[1:-1], "--master", "local[2]", "--partitions", "2"]
+    tokens += ["--stream", stream[1:-1], "--spark", "master=local[2]", "--partitions", "2"]
     assert main(["run", str(program), *tokens]) == 0
     said = capsys.readouterr().err
     found = {(row["rule"], row["time"], row["values"]["alarm"]) for row in firings(tmp_path)}

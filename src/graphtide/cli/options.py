@@ -130,40 +130,12 @@ PartitionsOption = Annotated[
         help="Number of partitions of the Spark job; by default one per core of this machine.",
     ),
 ]
-Layout = Literal["grid", "rete"]
-LayoutOption = Annotated[
-    Layout | None,
-    Parameter(
-        name="--layout",
-        group=SPARK,
-        help="How queries are divided on Spark: grid (one stage, and copies of quads) or rete (a "
-        "stage for each join, without copies); by default for each query the cheaper one.",
-    ),
-]
-HubOption = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--hub",
-        group=SPARK,
-        help="A term that very many quads have, as N-Triples text: on Spark, what it is joined "
-        "with is spread over partitions. Repeat the option for several. With auto, `run` finds "
-        "such terms itself and goes on with them.",
-    ),
-]
 DisableOption = Annotated[
     tuple[str, ...],
     Parameter(
         name="--disable",
         help="A group of rules (RULE name IN group) that does not run. Repeat the option for "
         "several. A run on Spark that is stopped goes on with the same groups.",
-    ),
-]
-MasterOption = Annotated[
-    str | None,
-    Parameter(
-        name="--master",
-        group=SPARK,
-        help="Spark's master URL, such as spark://HOST:7077; by default this machine.",
     ),
 ]
 PrefixesOption = Annotated[
@@ -291,6 +263,60 @@ def at_least(option: str, value: float | None, least: int) -> None:
     """
     if value is not None and value < least:
         raise invalid(option, value, f"give {least} or more")
+
+
+# --- Spark ---
+
+SPARK_NAMES: Final = ("master", "trigger", "rows-per-batch", "hub")
+
+SparkOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--spark",
+        group=SPARK,
+        help="A setting of the Spark job as NAME=VALUE, repeated. master=URL is Spark's master, "
+        "such as spark://HOST:7077; by default this machine. trigger=TIME is the interval between "
+        "micro-batches: 500ms, 1s or 2m; by default 1s. rows-per-batch=N is about how many rows a "
+        "micro-batch has at most; by default 200000. hub=TERM is a term that very many quads have, "
+        "as N-Triples text: what it is joined with is spread over partitions; it may be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """How a run uses Spark.
+
+    >>> settings = SparkSettings.read(["trigger=500ms", "hub=<ex:a>", "hub=<ex:b>"])
+    >>> settings.trigger, settings.hubs, settings.rows_per_batch
+    ('500ms', ('<ex:a>', '<ex:b>'), 200000)
+    """
+
+    master: str | None = None
+    trigger: str = "1s"
+    rows_per_batch: int = 200_000
+    hubs: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, texts: Sequence[str]) -> SparkSettings:
+        """Read the values of `--spark`."""
+        given: dict[str, str] = {}
+        hubs: list[str] = []
+        for text in texts:
+            name, _, value = (part.strip() for part in text.partition("="))
+            if not value or name not in SPARK_NAMES:
+                known = ", ".join(SPARK_NAMES)
+                raise invalid("--spark", text, f"write NAME=VALUE; the names are {known}")
+            if name == "hub":
+                hubs.append(value)
+            elif name in given:
+                raise invalid("--spark", text, f"give {name} once")
+            else:
+                given[name] = value
+        rows = given.get("rows-per-batch", "200000")
+        if not (rows.isascii() and rows.isdecimal() and int(rows)):
+            raise invalid("--spark", f"rows-per-batch={rows}", "give 1 or more")
+        return cls(given.get("master"), given.get("trigger", "1s"), int(rows), tuple(hubs))
 
 
 # --- Kafka ---

@@ -200,7 +200,7 @@ def _read_log(request: RunRequest, rejects: Rejects) -> Iterator[list[ChangeBatc
         offset = latest(log, offset)
     if not request.follow:
         log.freeze()
-    budget = Budget(request.rows_per_batch, files=1)
+    budget = Budget(request.spark.rows_per_batch, files=1)
     while True:
         slices, offset = plan(log, offset, budget, ended=not request.follow)
         for each in slices:

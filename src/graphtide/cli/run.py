@@ -54,20 +54,21 @@ class RunRequest:
     lateness: int = 0
     until: int | None = None
     streams: tuple[str, ...] = ()
-    master: str = DEFAULT_MASTER
     partitions: int | None = None
-    trigger: str = "1s"
-    rows_per_batch: int = 200_000
     limits: Limits = field(default_factory=Limits)
-    layout: opt.Layout | None = None
     kafka: opt.KafkaTopics | None = None
     idle_seconds: float | None = None
     store: Path | None = None
-    hubs: tuple[str, ...] = ()
+    spark: opt.SparkSettings = field(default_factory=opt.SparkSettings)
     page: bool = False
     disabled: tuple[str, ...] = ()
     watched: Path | None = None
     """The file of the program, if it is read again when it changes."""
+
+    @property
+    def master(self) -> str:
+        """Spark's master URL."""
+        return self.spark.master or DEFAULT_MASTER
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -86,7 +87,6 @@ class RunRequest:
         opt.at_least("--lateness", self.lateness, 0)
         opt.at_least("--idle-seconds", self.idle_seconds, 0)
         opt.at_least("--partitions", self.partitions, 1)
-        opt.at_least("--rows-per-batch", self.rows_per_batch, 1)
         self.program.without_groups(self.disabled)
         if self.watched is not None and self.out is not None:
             raise GraphtideError(
@@ -153,12 +153,8 @@ def run(
     until: opt.UntilOption = None,
     stream: Annotated[tuple[str, ...], Parameter(group=opt.CLOCK)] = (),
     checkpoint: Annotated[Path | None, Parameter(group=opt.SPARK)] = None,
-    master: opt.MasterOption = None,
     partitions: opt.PartitionsOption = None,
-    trigger: Annotated[str, Parameter(group=opt.SPARK)] = "1s",
-    rows_per_batch: Annotated[int, Parameter(group=opt.SPARK)] = 200_000,
-    layout: opt.LayoutOption = None,
-    hub: opt.HubOption = (),
+    spark: opt.SparkOption = (),
     disable: opt.DisableOption = (),
     watch_program: bool = False,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
@@ -186,10 +182,6 @@ def run(
     checkpoint
         Directory for Spark's state, as a path or a URI. The same command with the same checkpoint
         resumes where it stopped. By default the run cannot be resumed.
-    trigger
-        Interval between Spark's micro-batches, such as 500ms, 1s or 2m.
-    rows_per_batch
-        Approximate maximum number of rows per micro-batch.
     watch_program
         Read the program again when its file, or another one below its folder, changes. What is as
         it was goes on; with an error in it, the old one does. In process only: for Spark, stop the
@@ -203,9 +195,8 @@ def run(
     request = RunRequest(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
-        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        opt.KafkaTopics.read(kafka) if kafka else None, idle_seconds, store, hub, page, disable,
-        program if watch_program else None,
+        partitions, limits.limits(), opt.KafkaTopics.read(kafka) if kafka else None, idle_seconds,
+        store, opt.SparkSettings.read(spark), page, disable, program if watch_program else None,
     )  # fmt: skip
     request.check()
     for warning in warnings_of(request.program, tick_ms, max_event_duration=0):

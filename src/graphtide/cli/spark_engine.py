@@ -191,10 +191,10 @@ def run_options(request: RunRequest, changes: str | Path, home: Path) -> RunOpti
         Location.of(request.out or home / "out"),
         checkpoint,
         partitions or default_partitions(request.master),
-        trigger=request.trigger,
+        trigger=request.spark.trigger,
         once=not request.follow,
         output_format="parquet" if request.out is None else request.output_format,
-        rows_per_batch=request.rows_per_batch,
+        rows_per_batch=request.spark.rows_per_batch,
         on_error=request.on_error,
         max_quarantined=request.max_quarantined,
         start=request.start,
@@ -203,9 +203,8 @@ def run_options(request: RunRequest, changes: str | Path, home: Path) -> RunOpti
         tick_ms=request.tick_ms,
         streams=request.streams,
         data=request.data,
-        layout=request.layout,
         limits=request.limits,
-        hubs=request.hubs,
+        hubs=request.spark.hubs,
     )
 
 
@@ -507,7 +506,7 @@ def _changes(
         tables=kafka.tables,
         tick_ms=request.tick_ms,
         start=request.start,
-        records_per_batch=request.rows_per_batch,
+        records_per_batch=request.spark.rows_per_batch,
         options=kafka.settings,
         checkpoint=checkpoint,
     )

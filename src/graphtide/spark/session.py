@@ -194,7 +194,7 @@ def default_partitions(master: str) -> int:
     found = _local_cores(master)
     if found is None:
         raise GraphtideError(
-            f"--partitions is needed with --master {master}",
+            f"--partitions is needed with the master {master}",
             hint="give the number of cores that the executors have together",
         )
     return found
@@ -272,7 +272,7 @@ def open_session(
         except Exception as error:
             raise GraphtideError(
                 f"Spark does not start: {str(error).strip().splitlines()[0]}",
-                hint=f"{log} has what it printed; is --master {master} right?",
+                hint=f"{log} has what it printed; is the master {master} right?",
             ) from error
     if master.startswith("local"):
         Thread(target=start_workers, args=(session,), daemon=True).start()

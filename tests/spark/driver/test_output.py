@@ -195,7 +195,7 @@ def test_a_damaged_fingerprint_is_named(tmp_path):
         ({"changes": "nowhere"}, "nowhere: there is no such directory"),
         ({"changes": "file"}, "file: unknown suffix ''"),
         ({"partitions": 0}, "at least one partition"),
-        ({"trigger": "soon"}, 'invalid --trigger "soon"'),
+        ({"trigger": "soon"}, 'invalid trigger "soon"'),
     ],
 )
 def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):

@@ -32,7 +32,7 @@ def command(*tokens):
 
 def run_tokens(folder, *more, program="rail.tide"):
     tokens = ["run", folder / program, "--changes", folder / "in", "--out", folder / "out"]
-    return [*tokens, "--checkpoint", folder / "checkpoint", "--master", "local[2]", *more]
+    return [*tokens, "--checkpoint", folder / "checkpoint", "--spark", "master=local[2]", *more]
 
 
 def run_here(*tokens):
@@ -88,7 +88,9 @@ def folder(tmp_path_factory):
     (folder / "rail.tide").write_text(f"{PREFIX}\n{PROGRAM}")
     stream = list(change_stream(40, seed=3))
     write(folder, stream, 0, 20)
-    first = run_apart(*run_tokens(folder, "--json", "--partitions", 2, "--rows-per-batch", 400))
+    first = run_apart(
+        *run_tokens(folder, "--json", "--partitions", 2, "--spark", "rows-per-batch=400")
+    )
     # As if it had been killed after the last micro-batch was written, before Spark noted it.
     commits = folder / "checkpoint" / "stream" / "commits"
     for path in commits.glob(
@@ -149,7 +151,7 @@ def test_ctrl_c_stops_a_run_that_waits_for_more(tmp_path):
     (tmp_path / "rail.tide").write_text(f"{PREFIX}\n{PROGRAM}")
     (tmp_path / "in").mkdir()
     write(tmp_path, list(change_stream(3, seed=3)), 0, 3)
-    tokens = run_tokens(tmp_path, "--trigger", "200ms", "--follow")
+    tokens = run_tokens(tmp_path, "--spark", "trigger=200ms", "--follow")
     with subprocess.Popen(command(*tokens), stderr=subprocess.PIPE, text=True) as process:
         until = time.monotonic() + 300
         while not (tmp_path / "out" / "_progress.json").exists() and time.monotonic() < until:
@@ -195,7 +197,7 @@ def test_data_and_one_change_log_as_in_process(shared_session, tmp_path, monkeyp
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     tokens = ["run", tmp_path / "doors.tide", "--data", tmp_path / "now.ttl", "--json"]
-    tokens += ["--changes", tmp_path / "day.rdfp", "--master", "local[2]", "--engine"]
+    tokens += ["--changes", tmp_path / "day.rdfp", "--spark", "master=local[2]", "--engine"]
 
     def printed(engine):
         ran = run_here(*tokens, engine)

@@ -271,7 +271,8 @@ class RunAssault(Assault):
         paths = {"--changes": "input", "--out": "out", "--checkpoint": "checkpoint"}
         options = {name: str(self.folder / folder) for name, folder in paths.items()}
         options |= self.job.get("options", {})
-        options |= {"--master": "local[2,4]", "--rows-per-batch": str(rows_per_batch)}
         tokens = [token for option in options.items() for token in option]
+        for setting in ("master=local[2,4]", f"rows-per-batch={rows_per_batch}"):
+            tokens += ["--spark", setting]
         program = str(self.folder / "rail.tide")
         self.launch([sys.executable, *self.job.get("code", MAIN), "run", program, *tokens])

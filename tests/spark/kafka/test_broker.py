@@ -198,8 +198,8 @@ def test_the_command_runs_from_topic_to_topics(spark, broker, tmp_path):
         ("--kafka", f"firings={names[3]}"),
         ("--out", "out"),
         ("--checkpoint", "checkpoint"),
-        ("--master", "local[2,4]"),
-        ("--rows-per-batch", "4"),
+        ("--spark", "master=local[2,4]"),
+        ("--spark", "rows-per-batch=4"),
     ]
     ran = subprocess.run(
         [*command, *(part for option in options for part in option)],

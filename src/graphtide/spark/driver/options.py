@@ -222,7 +222,7 @@ def trigger_milliseconds(text: str) -> int:
     """
     found = _TRIGGER.fullmatch(text.strip())
     if found is None:
-        raise GraphtideError(f'invalid --trigger "{text}": write 500ms, 1s or 2m')
+        raise GraphtideError(f'invalid trigger "{text}": write 500ms, 1s or 2m')
     return round(float(found[1]) * _MILLISECONDS[found[2]])
 
 

@@ -24,11 +24,17 @@ _KNOWN_FAILURES: Final = {
     ),
     "Python worker failed to connect back": (
         "Python processes do not start in the ten seconds that Spark gives them",
-        "the machine is overloaded or short of memory: give it less to do, or --master local[1,4]",
+        (
+            "the machine is overloaded or short of memory: give it less to do, or fewer cores: "
+            "--spark master=local[1,4]"
+        ),
     ),
     "Python worker exited unexpectedly": (
         "a Python worker was killed, or it crashed",
-        "is there enough memory? Start again; --master 'local[*,4]' allows each task four attempts",
+        (
+            "is there enough memory? Start again; --spark 'master=local[*,4]' allows each task four "
+            "attempts"
+        ),
     ),
 }
 """Texts in Spark's reports of a failure; what it was, and what to do."""
