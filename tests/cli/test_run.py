@@ -239,6 +239,7 @@ def test_counts_of_a_long_log(doors, run):
 def test_options_reach_spark(doors):
     """Limits, hubs and the clock of silent sources are options of the Spark run."""
     from graphtide.cli import run as command
+    from graphtide.cli.options import SparkSettings
     from graphtide.cli.spark_engine import run_options
     from graphtide.lang.tide.program import Program
     from graphtide.limits import Limits
@@ -250,13 +251,13 @@ def test_options_reach_spark(doors):
         partitions=2,
         limits=Limits(digits=7),
         idle_seconds=2.5,
-        hubs=("<ex:h>",),
+        spark=SparkSettings(hubs=("<ex:h>",)),
     )
     options = run_options(request, request.changes, doors)
     assert (options.limits, options.hubs) == (Limits(digits=7), ("<ex:h>",))
     assert options.clock.idle_seconds == 2.5 and options.clock.rejects_late
     assert not options.finds_hubs
-    found = run_options(replace(request, hubs=("auto",)), request.changes, doors)
+    found = run_options(replace(request, spark=SparkSettings(hubs=("auto",))), request.changes, doors)
     assert found.finds_hubs and named_hubs(found.hubs) == ()
 
 

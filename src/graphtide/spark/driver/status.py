@@ -32,8 +32,8 @@ _KNOWN_FAILURES: Final = {
     "Python worker exited unexpectedly": (
         "a Python worker was killed, or it crashed",
         (
-            "is there enough memory? Start again; --spark 'master=local[*,4]' allows each task four "
-            "attempts"
+            "is there enough memory? Start again; --spark 'master=local[*,4]' allows each task "
+            "four attempts"
         ),
     ),
 }
