@@ -257,7 +257,9 @@ def test_options_reach_spark(doors):
     assert (options.limits, options.hubs) == (Limits(digits=7), ("<ex:h>",))
     assert options.clock.idle_seconds == 2.5 and options.clock.rejects_late
     assert not options.finds_hubs
-    found = run_options(replace(request, spark=SparkSettings(hubs=("auto",))), request.changes, doors)
+    found = run_options(
+        replace(request, spark=SparkSettings(hubs=("auto",))), request.changes, doors
+    )
     assert found.finds_hubs and named_hubs(found.hubs) == ()
 
 

@@ -335,12 +335,24 @@ class Runtime:
                 self.write(diff, ids, None)
             return
         if self.eager:
-            self.flush()  # what an interrupt has left comes first
+            self._flush_before_change()
         tx = self.last_tx + 1
         waiting = self.buffer.single(schedule.clock, tx, diff, ids)
         self.last_tx = tx
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             self.settle()
+
+    def _flush_before_change(self) -> None:
+        """Flush what an interrupt or an error has left, which comes before a change.
+
+        No holder knows of the ids of the change yet, and what is flushed may call user code, which
+        reaches safe points of its own: nothing is freed meanwhile.
+        """
+        self.reclaimer.busy += 1
+        try:
+            self.flush()
+        finally:
+            self.reclaimer.busy -= 1
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
@@ -357,7 +369,7 @@ class Runtime:
                 self.commit(changes, None)
             return
         if self.eager:
-            self.flush()
+            self._flush_before_change()
         tx = self.last_tx + 1
         waiting = self.buffer.several(schedule.clock, tx, changes)
         self.last_tx = tx

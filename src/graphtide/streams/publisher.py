@@ -45,8 +45,12 @@ class EventPublisher:
     def release(self, stream: object, pass_on: Callable[[], None]) -> None:
         """Let a stream pass events on; terms may be freed after that, but not meanwhile.
 
-        What an interrupt leaves is passed on by the next call.
+        What an interrupt or an error leaves is passed on by the next call.
         """
+        self._pass_on(stream, pass_on)
+        self.reclaim()
+
+    def _pass_on(self, stream: object, pass_on: Callable[[], None]) -> None:
         reclaimer, schedule = self._runtime.reclaimer, self.schedule
         reclaimer.busy += 1
         schedule.releasing += 1
@@ -56,13 +60,13 @@ class EventPublisher:
             reclaimer.busy -= 1
             schedule.releasing -= 1
         schedule.unreleased.pop(stream, None)
-        self.reclaim()
 
     def begin_release(self, stream: object, pass_on: Callable[[], None]) -> None:
         """A stream is about to take in events, which are to be passed on also if interrupted."""
         self.schedule.settled = None
         if self.schedule.item is None:
-            self.schedule.unreleased[stream] = lambda: self.release(stream, pass_on)
+            # The next call passes the events on, in its middle: it may hold ids, so none is freed.
+            self.schedule.unreleased[stream] = lambda: self._pass_on(stream, pass_on)
 
     def protect(self) -> None:
         """Streams or windows take part in the piece of input under way, if there is one."""
