@@ -1,8 +1,8 @@
 """A call holds the ids of its terms while it takes in what an error has left: none is freed then.
 
-A function that a rule calls raises, so a stream is left with events to pass on; the next call passes
-them on in its middle. Everything that takes terms is called then, and the graph is compared with
-what was given.
+A function that a rule calls raises, so a stream is left with events to pass on; the next call
+passes them on in its middle. Everything that takes terms is called then, and the graph is compared
+with what was given.
 """
 
 from __future__ import annotations

@@ -3,22 +3,40 @@
 The operators drive them, as they do in use.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from kernel.batches import needs_jit, net
 
+from graphtide.jit import compiled
 from graphtide.kernel.batch import empty_batch, make_batch
 from graphtide.kernel.counts import Answer, DistinctKernel
 from graphtide.kernel.joins import JoinKernel, SemiJoinKernel
-from graphtide.kernel.rowtable import RowTable, key_hash, row_hash
+from graphtide.kernel.rowtable import RowTable, Table, key_hash, row_hash
 from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore
+
+if TYPE_CHECKING:
+    from graphtide.arrays import Int, Ints2
 
 pytestmark = needs_jit
 
 PAIRS = 300_000
 STEP = 1000
 LIVE = 50
+
+
+@compiled
+def mark_of_row(rows: Ints2, i: Int) -> Int:
+    return row_hash(1, rows, i, 0)
+
+
+@compiled
+def mark_of_key(table: Table, rows: Ints2, i: Int) -> Int:
+    return key_hash(table, 0, rows, i)
 
 
 def alive(width):
@@ -149,7 +167,7 @@ def test_rows_with_colliding_fingerprints_are_kept_apart():
     assert len(same_home) == 1500 and len(same_mark) > 1000
     probe = same_mark.reshape(-1, 1)
     wanted = marks_of(same_mark, 2)
-    assert all(row_hash(1, probe, i, 0) == wanted[i] for i in range(0, len(probe), 100))
+    assert all(mark_of_row(probe, i) == wanted[i] for i in range(0, len(probe), 100))
     rng = np.random.default_rng(5)
     for values in (same_home, same_mark):
         distinct, present = DistinctKernel(1), set()
@@ -167,7 +185,7 @@ def test_keys_with_colliding_fingerprints_have_chains_of_their_own():
     same_home, same_mark = collision_cases(start=1)
     table, probe = RowTable(1, [(0,)]).arrays, same_mark.reshape(-1, 1)
     wanted = marks_of(same_mark, 1)
-    assert all(key_hash(table, 0, probe, i) == wanted[i] for i in range(0, len(probe), 100))
+    assert all(mark_of_key(table, probe, i) == wanted[i] for i in range(0, len(probe), 100))
     rng = np.random.default_rng(6)
     for values in (same_home, same_mark):
         join = JoinKernel(2, 1, keys=[(0, 0)], outputs=[(0, 0), (1, -1)])
