@@ -7,7 +7,6 @@ arguments to it, and raises TypeError where it cannot.
 
 from __future__ import annotations
 
-import fcntl
 from contextlib import contextmanager, suppress
 from inspect import getfile
 from logging import getLogger
@@ -22,6 +21,7 @@ from numba.core.registry import CPUDispatcher
 from graphtide.arrays import BUNDLES
 from graphtide.code_cache import code_folder
 from graphtide.indexing import CHECKED, lower_indexes
+from graphtide.locking import lock_file
 from graphtide.progress import PROGRESS
 from graphtide.shipped_code import CHECKED as CHECKED_FOLDER
 from graphtide.shipped_code import STAMP, shipped_code
@@ -232,8 +232,7 @@ class StoredCode:
         with suppress(OSError):
             folder = Path(self._cache.cache_path)
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = (folder / f"{self._loop.py_func.__name__}.lock").open("w")
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            self._lock = lock_file(folder / f"{self._loop.py_func.__name__}.lock", wait=True)
             return True
         return False
 

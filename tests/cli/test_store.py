@@ -154,7 +154,7 @@ def places(files, monkeypatch):
     (files / "plain").write_text("hello")
     (files / "foreign" / "readme.txt").write_text("hello")
     (files / "noise" / "journal.db").write_text("not a database")
-    (files / "locked" / "lock.db").write_text("not a database, but longer than its header" * 9)
+    (files / "locked" / "lock.db").mkdir()
     with sqlite3.connect(files / "database" / "journal.db") as database:
         database.execute("CREATE TABLE mine (a)")
     return files
@@ -201,7 +201,7 @@ def test_commands_that_need_a_store_say_what_is_there_instead(places, capsys, na
         ("plain", "plain cannot be the directory of a store"),
         ("noise", "noise/journal.db: file is not a database"),
         ("database", "database/journal.db is not the journal of a store"),
-        ("locked", "locked/lock.db: file is not a database"),
+        ("locked", "locked/lock.db: Is a directory"),
     ],
 )
 def test_commands_that_make_a_store_leave_other_files_alone(places, capsys, name, problem):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+
 import pytest
 
 import graphtide as gt
@@ -150,3 +154,34 @@ def test_changes_of_callbacks_are_recorded(tmp_path):
 def test_a_memory_graph_has_no_store():
     with gt.LiveGraph() as graph, pytest.raises(gt.GraphtideError, match="in memory only"):
         graph.checkpoint()
+
+
+SECOND_WRITER = """
+import sys
+import graphtide as gt
+try:
+    gt.LiveGraph.open(sys.argv[1]).close()
+except gt.GraphtideError as error:
+    print(error.message)
+else:
+    print("opened")
+"""
+
+
+@pytest.mark.parametrize("durability", MODES)
+def test_a_copy_of_the_files_in_this_process_does_not_let_another_writer_in(tmp_path, durability):
+    """POSIX locks end when a process closes any handle of the file; a lock of an open file stays."""
+    store = tmp_path / "store"
+
+    def second():
+        command = [sys.executable, "-c", SECOND_WRITER, str(store)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    with gt.LiveGraph.open(store, durability=durability) as graph:
+        graph.insert("<ex:a>", KNOWS, "<ex:b>", time=1)
+        shutil.copytree(store, tmp_path / "copy")
+        assert second() == f"{store} is open in another process, or was opened twice"
+        graph.insert("<ex:b>", KNOWS, "<ex:c>", time=2)
+    assert second() == "opened"
+    with gt.LiveGraph.open(store, read_only=True) as graph:
+        assert graph.stats().quads == 2

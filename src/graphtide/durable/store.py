@@ -8,7 +8,6 @@ lock.db               locked by the process that writes
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from contextlib import ExitStack
 from logging import getLogger
@@ -26,6 +25,7 @@ from graphtide.durable.recorder import Durability, Recorder
 from graphtide.durable.replay import Replay, ReplayTarget, Until, calls_of
 from graphtide.durable.tables import SnapshotRow
 from graphtide.errors import GraphtideError
+from graphtide.locking import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,25 +47,21 @@ class WriteLock:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._database = sqlite3.connect(
-                folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False
-            )
-            self._database.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            if "locked" not in str(error):
-                raise GraphtideError(
-                    f"{folder / LOCK}: {error}",
-                    hint="the directory must be writable; the file itself holds nothing",
-                ) from None
-            self._database.close()
+            self._file = lock_file(folder / LOCK, wait=False)
+        except BlockingIOError:
             raise GraphtideError(
                 f"{folder} is open in another process, or was opened twice",
                 hint="close it there, or open it with read_only=True to follow it",
             ) from None
+        except OSError as error:
+            raise GraphtideError(
+                f"{folder / LOCK}: {error.strerror}",
+                hint="the directory must be writable; the file itself holds nothing",
+            ) from None
 
     def release(self) -> None:
         """Let others write."""
-        self._database.close()
+        self._file.close()
 
 
 class Store:
