@@ -31,6 +31,7 @@ from graphtide.rdf.formats.registry import find_format
 from graphtide.rdf.holders import HeldIds
 from graphtide.streams.feed import Feed
 from graphtide.streams.registry import ReportPolicy, Streams
+from graphtide.ticks import ticks, ticks_or_none
 
 if TYPE_CHECKING:
     from graphtide.algebra.updates import Update
@@ -164,6 +165,7 @@ class LiveGraph:
 
     def at(self, *, time: int | None = None, tx: int | None = None) -> LiveGraph:
         """The graph as it was after a time, or after so many transactions; it cannot be changed."""
+        time, tx = ticks_or_none(time), ticks_or_none(tx, "tx")
         return cast("LiveGraph", self.store.at(time, tx))
 
     def close(self) -> None:
@@ -191,6 +193,8 @@ class LiveGraph:
         time: int | None = None,
     ) -> None:
         """Insert one quad, as a transaction of its own."""
+        if time is not None:
+            time = ticks(time)
         with self.lock:
             self._write(1, self._quad_ids(self.terms, s, p, o, g), time)
 
@@ -204,12 +208,14 @@ class LiveGraph:
         time: int | None = None,
     ) -> None:
         """Delete one quad, as a transaction of its own."""
+        if time is not None:
+            time = ticks(time)
         with self.lock:
             self._write(-1, self._quad_ids(self.terms, s, p, o, g), time)
 
     def transaction(self, *, time: int | None = None) -> Transaction:
         """Begin a transaction: its changes take effect together at the end of a `with` block."""
-        return Transaction(self._runtime, time)
+        return Transaction(self._runtime, ticks_or_none(time))
 
     @synchronized
     def update(
@@ -220,13 +226,14 @@ class LiveGraph:
         Each operation sees what those before it did. If one fails, none has happened. LOAD reads
         files inside the folder `load_from` only.
         """
-        changed = run_update(self._runtime, text, time, load_from)
+        changed = run_update(self._runtime, text, ticks_or_none(time), load_from)
         self._runtime.reclaim()
         return changed
 
     @synchronized
     def load(self, path: str | Path, *, time: int | None = None) -> None:
         """Insert the quads of an RDF file as one transaction."""
+        time = ticks_or_none(time)
         if find_format(path).rdf is None:
             raise GraphtideError(
                 f"{path} is a log of changes, not data", hint="use apply() for changes"
@@ -245,6 +252,7 @@ class LiveGraph:
         several, of a file, and where there are streams, the transactions before an error are
         applied.
         """
+        time = ticks_or_none(time)
         plain = isinstance(changes, (str, Path)) and find_format(changes).rdf is not None
         if isinstance(changes, (str, Path, pa.Table)):
             changes = read_changes(changes, limits=self.limits)
@@ -303,6 +311,7 @@ class LiveGraph:
     @synchronized
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
+        to = ticks(to, "to")
         with self._runtime.schedule.recorded("clock", to):
             self._runtime.schedule.advance(to)
         self._runtime.reclaim()
@@ -313,6 +322,7 @@ class LiveGraph:
 
         Events may come out of order by up to `lateness` ticks (0 by default).
         """
+        lateness = ticks_or_none(lateness, "lateness")
         with self._runtime.schedule.recorded("stream", str(name), lateness):
             return self._streams.stream(name, lateness)
 
@@ -331,6 +341,7 @@ class LiveGraph:
         may replace; with a duration, `time` is the end, when the event comes.
         Rules that it completes have fired when this returns, or else before anybody looks.
         """
+        time = ticks_or_none(time)
         with self.lock:
             listed = list(triples)  # computing them may use the graph
             if start is not None or end is not None or duration:
@@ -369,6 +380,7 @@ class LiveGraph:
         `query.on_result(f)`); with `report="change"` at every time at which events come. With
         `reevaluate` its answer is not maintained but evaluated again every time, to compare.
         """
+        history = ticks_or_none(history, "history")
         parsed = parse_standing(query) if isinstance(query, str) else query
         if isinstance(parsed, SelectQuery):
             found = self._runtime.watch(
@@ -491,7 +503,7 @@ class LiveGraph:
 
         It is tried on a copy first, and rejected unless each step still has its effect.
         """
-        return plan.apply_to(self._runtime, time)
+        return plan.apply_to(self._runtime, ticks_or_none(time))
 
     # --- the graph now ---
 

@@ -170,7 +170,7 @@ else:
 
 @pytest.mark.parametrize("durability", MODES)
 def test_a_copy_of_the_files_in_this_process_does_not_let_another_writer_in(tmp_path, durability):
-    """POSIX locks end when a process closes any handle of the file; a lock of an open file stays."""
+    """A POSIX lock ends when the process closes any handle of the file."""
     store = tmp_path / "store"
 
     def second():

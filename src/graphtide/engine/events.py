@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 from graphtide.errors import GraphtideError
+from graphtide.ticks import ticks, ticks_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,6 +144,8 @@ def event_end(
     >>> event_end(None, 3, 8, 0), event_end(None, 3, None, 5), event_end(8, None, None, 5)
     ((8, 5), (8, 5), (8, 5))
     """
+    time, duration = ticks_or_none(time), ticks(duration, "duration")
+    start, end = ticks_or_none(start, "start"), ticks_or_none(end, "end")
     if time is not None and not (start is None and end is None):
         raise GraphtideError(
             "an event has a time, or a start and an end", hint="leave time= or start= and end= out"

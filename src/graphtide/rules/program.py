@@ -20,6 +20,7 @@ from graphtide.rules.running import replacement as swap
 from graphtide.rules.running.parts import ProgramParts, ProgramSettings, check_functions
 from graphtide.rules.running.tracing import Tracer, TraceRecord
 from graphtide.rules.warnings import warnings_of
+from graphtide.ticks import ticks, ticks_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -459,7 +460,7 @@ class RunningProgram:
 
         Where nobody could tell, it waits until somebody looks: many are then taken in at once.
         """
-        graph = self._connection
+        graph, time = self._connection, ticks_or_none(time)
         # Triples that are computed on the way may use the graph: they are taken before any id is.
         listed = list(triples)
         if start is not None or end is not None or duration:
@@ -480,7 +481,7 @@ class RunningProgram:
         Times are in order; if they are not, none of the events is published.
         """
         graph = self._connection
-        listed = [([*triples], time) for triples, time in events]
+        listed = [([*triples], ticks(time)) for triples, time in events]
         quads = [[quad_ids(graph.terms, *t, None)[:3] for t in triples] for triples, _ in listed]
         if listed:
             graph.publish(make_events(quads, [time for _, time in listed]), self._engine)
@@ -489,7 +490,7 @@ class RunningProgram:
     @synchronized
     def advance(self, to: int) -> None:
         """Move the clock of the graph on."""
-        self._connection.advance(to)
+        self._connection.advance(ticks(to, "to"))
         self._connection.reclaim()
 
     @synchronized

@@ -15,6 +15,7 @@ from graphtide.rdf.holders import flat_ids
 from graphtide.streams.pruning import Mask, PruningFilter
 from graphtide.streams.read import GENERATED_AT, Events, read_events
 from graphtide.streams.timelist import Timelist
+from graphtide.ticks import ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -160,6 +161,7 @@ class Stream:
 
         Where nobody could tell, it waits until somebody looks: many are then taken in at once.
         """
+        time = ticks(time)
         with self.lock:
             # Triples that are computed on the way may use the graph: they are taken before any id.
             listed, terms = list(triples), self._terms
@@ -216,7 +218,7 @@ class Stream:
         >>> stream.received
         2
         """
-        listed = [([*triples], time) for triples, time in events]
+        listed = [([*triples], ticks(time)) for triples, time in events]
         times = [time for _, time in listed]
         if times != sorted(times) or not all(triples for triples, _ in listed):
             for triples, time in listed:
@@ -276,6 +278,7 @@ class Stream:
     @synchronized
     def advance(self, to: int) -> None:
         """Raise the watermark: no event before that time comes any more."""
+        to = ticks(to, "to")
         self._publisher.settle()
         with self._publisher.schedule.recorded("watermark", self.name, to):
             self._publisher.protect()
