@@ -21,9 +21,14 @@ SHARES = {"quick": 10, "test": 4}
 FEWEST = 6
 """Examples that are tried at least, if a property has as many."""
 
+NOT_QUICK = (
+    "benchmarks/", "serve/", "spark/", "cli/test_failures", "durable/test_bound",
+    "rules/test_interrupts", "testing/test_pytest_plugin",
+)  # fmt: skip
+"""What `make quick` leaves out besides slow tests: servers, Spark's stages, other processes."""
+
 ESSENTIAL = (
-    "durable/test_kills", "spark/faults/test_kills", "spark/test_in_spark",
-    "serve/page/test_page", "test_shipped_code",
+    "durable/test_kills", "spark/faults/test_kills", "spark/test_in_spark", "serve/page/test_page.py",
 )  # fmt: skip
 """Slow tests that `make test` runs too: a kill of each kind, Spark from end to end, the page."""
 
@@ -42,7 +47,7 @@ def pytest_addoption(parser) -> None:
         "--lane",
         choices=["quick", "test", "rest", "all"],
         default="all",
-        help="quick: no slow tests; test: those that are essential; rest: all others; all",
+        help="quick: the core, no slow tests; test: a verdict; rest: all others; all",
     )
 
 
@@ -71,7 +76,7 @@ def _is_in(lane, item) -> bool:
     """Whether a lane has a test; `test` and `rest` together have all."""
     slow = item.get_closest_marker("slow") is not None
     if lane == "quick":
-        return not slow
+        return not slow and not _name(item).startswith(NOT_QUICK)
     in_test = not slow or _name(item).startswith(ESSENTIAL)
     return lane == "all" or in_test == (lane == "test")
 
