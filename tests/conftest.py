@@ -28,7 +28,8 @@ NOT_QUICK = (
 """What `make quick` leaves out besides slow tests: servers, Spark's stages, other processes."""
 
 ESSENTIAL = (
-    "durable/test_kills", "spark/faults/test_kills", "spark/test_in_spark", "serve/page/test_page.py",
+    "durable/test_kills", "spark/faults/test_kills", "spark/test_in_spark",
+    "serve/page/test_page.py",
 )  # fmt: skip
 """Slow tests that `make test` runs too: a kill of each kind, Spark from end to end, the page."""
 
