@@ -57,15 +57,22 @@ elif ! "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
 fi
 
 say "installing the compiler"
-compiler="$(mktemp)"
-trap 'rm -f "$compiler"' EXIT
-awk '/^[a-z0-9-]+==/ { wanted = /^(numba|llvmlite|numpy)==/ } wanted' "$LOCK" >"$compiler"
-install --require-hashes -r "$compiler"
+parts="$(mktemp -d)"
+trap 'rm -rf "$parts"' EXIT
+# The lines of the lock for some packages, and for all others.
+awk -v parts="$parts" '
+    /^[a-z0-9-]+==/ { part = /^(numba|llvmlite|numpy)==/ ? "compiler" : /^(pyspark|py4j)==/ ? "spark" : "rest" }
+    part { print > (parts "/" part) }' "$LOCK"
+install --require-hashes -r "$parts/compiler"
 
-say "compiling the loops of the demo in the background, and installing $LOCK: half a minute or more"
+say "compiling the loops of the demo, and installing $LOCK: half a minute or more"
 "$VENV/bin/python" scripts/machine_code.py demo >/dev/null 2>&1 &
 compiling=$!
-install --require-hashes -r "$LOCK"
+# PySpark is by far the largest package, and is built from its sources: meanwhile come the others.
+install --require-hashes --no-deps -r "$parts/spark" &
+spark=$!
+install --require-hashes --no-deps -r "$parts/rest"
+wait "$spark"
 # The build backend is locked too, so building needs nothing from outside the environment.
 install --no-deps --no-build-isolation --editable .
 if kill -0 "$compiling" 2>/dev/null; then
