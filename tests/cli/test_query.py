@@ -73,6 +73,21 @@ def test_a_table_is_the_default(people, run):
     assert ran.lines == ["?n  ?clock", "─" * 2 + "  " + "─" * 6, "6   true"]
 
 
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("json", '{"head":{"vars":[]},"results":{"bindings":[{}]}}'),
+        ("csv", "\r\n\r\n"),
+        ("tsv", "\n\n"),
+    ],
+)
+def test_a_row_without_values(people, run, form, text):
+    people.joinpath("fact.rq").write_text("SELECT * { <ex:a> <ex:p> <ex:b> }")
+    people.joinpath("fact.ttl").write_text("<ex:a> <ex:p> <ex:b> .")
+    out = run("query", "fact.rq", "--data", "fact.ttl", "--format", form).out
+    assert ("".join(out.split()) if form == "json" else out) == text
+
+
 def test_a_table_without_rows(people, run):
     assert run("query", "none.rq", "--data", "people.ttl").lines == ["?s", "──"]
 

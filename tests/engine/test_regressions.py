@@ -16,7 +16,7 @@ def strategy(request):
     return request.param
 
 
-def watching(text, strategy, graph=None):
+def watching(text, strategy=None, graph=None):
     graph = LiveGraph() if graph is None else graph
     return graph, graph.watch(PREFIX + text, strategy=strategy)
 
@@ -241,3 +241,95 @@ def test_an_update_with_a_group_sees_its_last_row_only():
     counting = "INSERT { :all :n ?n } WHERE { SELECT (COUNT(*) AS ?n) { ?a :p ?b } }"
     assert graph.update(PREFIX + counting) == 1
     assert (iri("all"), iri("n"), f'"2"^^{INTEGER}') in graph
+
+
+PATHS_OVER_THEIR_GRAPH = (
+    "GRAPH ?y { ?z :r+ ?y }",
+    "GRAPH ?y { ?y :r+ ?z }",
+    "GRAPH ?y { ?z :r* ?y }",
+    "GRAPH ?y { ?y :r* ?z }",
+    "GRAPH ?y { ?z :r? ?y }",
+    "GRAPH ?y { ?y :r? ?z }",
+    "GRAPH ?y { :z :r+ ?y }",
+    "GRAPH ?y { ?y :r* :a }",
+    "GRAPH ?y { ?y :r+ ?y }",
+)
+
+
+@pytest.mark.parametrize("body", PATHS_OVER_THEIR_GRAPH)
+def test_a_path_from_or_to_the_variable_of_its_graph(body):
+    graph, watch = watching(f"SELECT * {{ {body} }}")
+    graph.insert(iri("z"), iri("r"), iri("a"), iri("d"))
+    assert list(watch.delta()) == []
+    assert graph.query(PREFIX + f"SELECT * {{ {body} }}").num_rows == 0
+
+
+def test_a_path_in_a_graph_to_the_name_of_that_graph():
+    # In :d, :z reaches :d in two steps; every node of :d reaches itself in none.
+    graph, plus = watching("SELECT * { GRAPH ?y { ?z :r+ ?y } }")
+    _, star = watching("SELECT * { GRAPH ?y { ?y :r* ?z } }", graph=graph)
+    graph.insert(iri("z"), iri("r"), iri("a"), iri("d"))
+    graph.insert(iri("a"), iri("r"), iri("d"), iri("d"))
+    assert delta(plus) == [(1, "d", "a"), (1, "d", "z")]
+    assert delta(star) == [(1, "d", "d")]
+    graph.delete(iri("z"), iri("r"), iri("a"), iri("d"))
+    assert delta(plus) == [(-1, "d", "z")]
+    assert delta(star) == []
+
+
+MERGED = """SELECT * { ?t :q ?u . :f :r ?y
+    FILTER NOT EXISTS { ?t :p ?z . ?t :q ?w } }"""
+MERGED_EXISTS = MERGED.replace("NOT EXISTS", "EXISTS")
+
+
+def merged_answers(graph, text):
+    insert(graph, "f r y", "a q u")
+    graph.insert(iri("b"), iri("q"), iri("u"), iri("g"))
+    graph.insert(iri("b"), iri("p"), iri("z"), iri("h"))
+    rows = graph.query(PREFIX + text, terms=True).to_pylist()
+    return [row["t"] for row in rows]
+
+
+@pytest.mark.parametrize(("text", "subject"), [(MERGED, "a"), (MERGED_EXISTS, "b")])
+def test_existence_over_the_union_of_all_graphs(text, subject):
+    graph = LiveGraph(default_graph="union")
+    watch = graph.watch(PREFIX + text)
+    assert merged_answers(graph, text) == [iri(subject)]
+    watch.replan()  # by the statistics of a graph that is no longer empty
+    assert [row["t"] for row in watch.table(terms=True).to_pylist()] == [iri(subject)]
+    insert(graph, "c q u")
+    insert(graph, "c p z")
+    assert sorted(row["t"] for row in watch.table(terms=True).to_pylist()) == sorted(
+        [iri("a")] if text == MERGED else [iri("b"), iri("c")]
+    )
+
+
+@pytest.mark.parametrize(("text", "subjects"), [(MERGED, ["a", "b"]), (MERGED_EXISTS, [])])
+def test_existence_over_two_graphs(text, subjects):
+    # FROM :d FROM :g leaves out the graph :h, where b has its p.
+    merged = text.replace("SELECT *", "SELECT * FROM :d FROM :g")
+    graph = LiveGraph()
+    graph.insert(iri("f"), iri("r"), iri("y"), iri("d"))
+    graph.insert(iri("a"), iri("q"), iri("u"), iri("d"))
+    assert sorted(merged_answers(graph, merged)) == [iri(subject) for subject in subjects]
+
+
+def test_a_pinned_plan_over_the_union_of_all_graphs():
+    text = PREFIX + "SELECT * { ?a :p ?b . ?b :q ?c . ?c :r ?d }"
+    graph = LiveGraph(default_graph="union")
+    watch = graph.watch(text, strategy="rete", plan=((0, 1), 2))
+    insert(graph, "a p b", "b q c", "c r d")
+    assert watch.table(terms=True).num_rows == 1
+
+
+def test_a_pattern_without_variables_has_a_row_without_values():
+    text = "SELECT * { :a :p :b }"
+    graph, watch = watching(text)
+    assert watch.table().num_rows == watch.to_pandas().shape[0] == 0
+    insert(graph, "a p b")
+    assert [(row.diff, row.row) for row in watch.delta()] == [(1, {})]
+    assert watch.table().num_rows == watch.table(terms=True).num_rows == 1
+    assert watch.to_pandas().shape == (1, 0)
+    assert [row.row for row in watch.rows()] == [{}]
+    asked = graph.query(PREFIX + text)
+    assert (asked.num_rows, asked.column_names) == (1, [])

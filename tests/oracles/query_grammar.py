@@ -75,6 +75,8 @@ _PATH_SHAPES: Final = (
     "1 W 2 . 1 Q 3",
     "_ W 1",
 )
+# What may begin the body of GRAPH ?g: g is the variable of the graph.
+_GRAPH_SHAPES: Final = ("g P 1", "1 P g", "g W 1", "1 W g", "C W g", "g W C", "g W g")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ class QueryGrammar:
             kind = self._random.pick(("union", "graph", "values", "nested", "optional", "select"))
             return self._element(kind, place, empty)
         if place.graph_variable and place.graph_body and self._random.chance(15):
-            return self._patterns(place, empty, ("g P 1",))
+            return self._patterns(place, empty, _GRAPH_SHAPES)
         return self._patterns(place, empty)
 
     def _then(self, place: GroupScope, group: RandomGroup) -> RandomGroup:

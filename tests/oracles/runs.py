@@ -7,29 +7,44 @@ oracle: deltas are consolidated, and the answer is the sum of the deltas.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 from pyoxigraph import Quad, Store
 
+from graphtide.engine import queries
 from graphtide.errors import UnsupportedError
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.plan.patterns import STRATEGIES, Strategy
+from graphtide.plan.build import build_prepared, prepared
+from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
 from graphtide.rdf.changes import ChangeBatch
 from oracles import answers
 from oracles.transactions import StreamTransaction, apply_to_store, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.results import DeltaRow
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
+    from graphtide.plan.estimate import Statistics
+    from graphtide.plan.physical import QueryPlan
 
 if TYPE_CHECKING:
     MakeGraph = Callable[..., LiveGraph]
     Stream = Sequence[StreamTransaction]
 
 DECOY = "SELECT ?s WHERE { ?s ?p ?o FILTER NOT EXISTS { ?o ?p ?s } }"
+
+
+REDUCTIONS: Final[tuple[Mapping[str, Any], ...]] = tuple(
+    {"strategy": strategy, "reduced": True, "pushed": pushed}
+    for strategy in ("search", "rete")
+    for pushed in (False, True)
+)
+"""Plans of (NOT) EXISTS that the planner takes only where statistics speak for them."""
 
 
 class Disagreement(AssertionError):  # noqa: N818 - a finding, not an error of the caller
@@ -52,10 +67,10 @@ def net_delta(rows: Iterable[DeltaRow], where: str) -> answers.Bag:
 def answer_of(watch: Query) -> answers.Bag:
     """The current answer by `watch.table(terms=True)`; `watch.count()` must agree with it."""
     table, count = watch.table(terms=True), watch.count()
-    if not watch.variables:  # an Arrow table without columns has no rows
-        return Counter({(): count})
     if count != table.num_rows:
         raise Disagreement(f"count() is {count}, table() has {table.num_rows} rows")
+    if not watch.variables:
+        return Counter({(): count})
     names = sorted(table.column_names)  # columns are far cheaper to convert than rows
     return Counter(
         tuple((name, text) for name, text in zip(names, row, strict=True) if text is not None)
@@ -72,7 +87,25 @@ def one_by_one(query: str, stream: Stream, make: MakeGraph) -> dict[str, list[an
     watches = {"default": graph.watch(query)}
     for strategy in STRATEGIES:
         watches.update((strategy, watch) for watch in _accepted(graph, query, strategy))
+    if "EXISTS" in query:
+        for reduction in REDUCTIONS:
+            with planned_with(reduction):
+                watches[str(reduction)] = graph.watch(query)
     return follow(graph, watches, stream)
+
+
+@contextmanager
+def planned_with(reduction: Mapping[str, Any]) -> Iterator[None]:
+    """Queries that are registered inside have a plan of that kind, whatever it would cost."""
+
+    def chosen(
+        query: SelectQuery, statistics: Statistics, *, union: bool = False, **_: object
+    ) -> QueryPlan:
+        choices = Choices(statistics=statistics, union=union, **reduction)
+        return build_prepared(prepared(query, choices), choices)
+
+    with patch.object(queries, "choose_plan", chosen):
+        yield
 
 
 def _accepted(graph: LiveGraph, query: str, strategy: Strategy) -> list[Query]:

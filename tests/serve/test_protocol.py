@@ -53,6 +53,13 @@ def test_csv(asked):
     assert rows == [["s", "o"], ["http://e/a", "x\ty"], ["http://e/b", "7"]]
 
 
+@pytest.mark.parametrize(("subject", "rows"), [("a", [{}]), ("none", [])])
+def test_rows_without_values(asked, subject, rows):
+    query = f'SELECT * {{ <http://e/{subject}> <http://e/p> "x\\ty"@en }}'
+    answer = asked.get("/sparql", params={"query": query})
+    assert answer.json() == {"head": {"vars": []}, "results": {"bindings": rows}}
+
+
 def test_ask_and_its_formats(asked):
     query = {"query": "ASK { <http://e/a> ?p ?o }"}
     assert asked.get("/sparql", params=query).json()["boolean"] is True

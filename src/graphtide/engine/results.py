@@ -430,6 +430,9 @@ def answer_table(
     variables: Sequence[str], rows: Ints, terms: TermDictionary, *, texts: bool
 ) -> pa.Table:
     """Rows of ids as an Arrow table: typed columns, or N-Triples `texts`."""
+    if not variables:  # without a column, `pa.table` has no row
+        empty: pa.Array[Any] = pa.array([{}] * len(rows), pa.struct([]))
+        return pa.Table.from_batches([pa.RecordBatch.from_struct_array(empty)])
     columns = [terms.decode_column(np.ascontiguousarray(column)) for column in rows.T]
     return pa.table(
         {

@@ -306,7 +306,12 @@ class _Builder:
     ) -> Steps[Physical]:
         plan: Physical
         parts = conjuncts(condition)
-        if given is None and isinstance(child, alg.Bgp) and self.choices.pushed:
+        if (
+            given is None
+            and isinstance(child, alg.Bgp)
+            and self.choices.pushed
+            and not bgp.over_merged_graphs(child.patterns)
+        ):
             plan, parts = yield self._pushed(child.patterns, parts)
         elif given is None and isinstance(child, alg.Bgp):
             plan, parts = bgp.fuse_checks(
@@ -382,7 +387,7 @@ class _Builder:
         if not isinstance(pattern, alg.Bgp) or not keys or not left.certain.issuperset(keys):
             return None
         patterns = list(dict.fromkeys(pattern.patterns))
-        if any(isinstance(p.graph, alg.MergedGraph) for p in patterns):
+        if bgp.over_merged_graphs(patterns):
             return None
         if self.choices.pushed and self.choices.strategy == "search":
             found = bgp.searched(left, keys, patterns, self.choices.expect)

@@ -6,7 +6,7 @@ only the closure needs an operator of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING, assert_never
@@ -33,6 +33,13 @@ def plan_path(node: Path, number: int) -> Physical:
 
     The columns of paths with different numbers are different: each has demands of its own.
     """
+    graph = node.graph
+    if isinstance(graph, Var) and graph in (node.subject, node.object):
+        # A plan node has no column twice: the graph gets a column of its own, and is compared.
+        name = Var(f".graph{number}")
+        found = plan_path(replace(node, graph=name), number)
+        same = make.select(found, Call("SAMETERM", (graph, name)))
+        return make.keep(same, tuple(v for v in found.schema if v != name))
     ends = Var(f".from{number}"), Var(f".to{number}")
     return _Paths(node.graph, *ends).pattern(node)
 

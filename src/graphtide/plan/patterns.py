@@ -26,7 +26,7 @@ from graphtide.plan.order import JoinTree, Pin, distinct, join_as_pinned, join_b
 from graphtide.plan.physical import CheckBlock, Physical, Search, Unique
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from graphtide.algebra.expressions import Exists, Expression, Var
     from graphtide.algebra.variables import Schema
@@ -88,6 +88,11 @@ def plan_patterns(patterns: Sequence[alg.TriplePattern], choices: Choices) -> Ph
     if choices.strategy == "rete":
         return _plan_rete(list(dict.fromkeys(patterns)), choices)
     return join_best([make.search(group) for group in connected(patterns)], choices.expect)
+
+
+def over_merged_graphs(patterns: Iterable[alg.TriplePattern]) -> bool:
+    """Whether a pattern reads a merge of several graphs, which no search can."""
+    return any(isinstance(p.graph, alg.MergedGraph) for p in patterns)
 
 
 def _plan_rete(patterns: list[alg.TriplePattern], choices: Choices) -> Physical:
@@ -213,7 +218,7 @@ def _fan_out(pattern: alg.TriplePattern, plan: Search, statistics: Statistics) -
 def _fits(plan: Search, pattern: alg.Bgp, room: int) -> bool:
     if not pattern.patterns or _size(pattern) > room:
         return False
-    if any(isinstance(p.graph, alg.MergedGraph) for p in pattern.patterns):
+    if over_merged_graphs(pattern.patterns):
         return False
     known = set(plan.schema)
     rest = list(pattern.patterns)
