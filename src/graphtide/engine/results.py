@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -431,7 +431,7 @@ def answer_table(
 ) -> pa.Table:
     """Rows of ids as an Arrow table: typed columns, or N-Triples `texts`."""
     if not variables:  # without a column, `pa.table` has no row
-        empty: pa.Array[Any] = pa.array([{}] * len(rows), pa.struct([]))
+        empty = cast("pa.StructArray", pa.array([{}] * len(rows), pa.struct([])))
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(empty)])
     columns = [terms.decode_column(np.ascontiguousarray(column)) for column in rows.T]
     return pa.table(
