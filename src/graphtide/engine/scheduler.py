@@ -205,6 +205,7 @@ class Scheduler:
             self._effects.clear()
             self.depth, self.failure = 0, item.failure
             self.clock, self.raised = item.clock, item.raised
+            self._reached = None  # it was raised within the piece
             for part, saved in item.saved.items():
                 part.roll_back(saved)
             if item.made and item.key is not None:
