@@ -347,10 +347,10 @@ class LiveGraph:
             if start is not None or end is not None or duration:
                 time, duration = event_end(time, start, end, duration)
             if duration or not self._streams.publisher.defer(listed, time):
-                with self._runtime.schedule:
-                    stamp = self._runtime.reach(time)
-                    ids = [quad_ids(self.terms, *triple, None)[:3] for triple in listed]
-                    self._runtime.publish(make_events([ids], [stamp], duration))
+                self._runtime.flush()
+                stamp = self._runtime.clock if time is None else time
+                ids = [quad_ids(self.terms, *triple, None)[:3] for triple in listed]
+                self._runtime.publish(make_events([ids], [stamp], duration))
                 self._runtime.reclaim()
 
     # --- standing queries ---

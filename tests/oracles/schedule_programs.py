@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from oracles.schedules import STREAMS, Item, Schedule, Triple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from random import Random
 
 NODES: Final = ("a", "b")
@@ -83,16 +84,18 @@ def random_schedule(rng: Random, *, items: int = 16) -> Schedule:
     if rng.random() < 0.15:
         programs.append(_program(rng, prefix="Z"))
     firing = "agenda" if rng.random() < 0.15 else "events"
-    inputs = _items(rng, rng.randint(3, items))
+    late = {name: rng.randint(1, 4) for name in STREAMS if rng.random() < 0.1}
+    inputs = _items(rng, rng.randint(3, items), late)
     return Schedule(
         tuple(programs),
         inputs,
-        inputs[-1].time + rng.choice((0, 3, 12)),
+        max(item.time for item in inputs) + rng.choice((0, 3, 12)),
         firing=firing,  # type: ignore[arg-type] # one of both
         resolver=rng.choice(("priority", "oldest", "newest")) if firing == "agenda" else "priority",
         alignment=rng.choice(("close", "close", "close", "w3c", "yabench")),
         failing="b" if rng.random() < 0.08 else "",
         on_error=rng.choice(("raise", "raise", "skip")),
+        lateness=tuple(late.items()),
     )
 
 
@@ -199,8 +202,8 @@ def _program(rng: Random, prefix: str = "") -> tuple[str, ...]:
     text = _ProgramText(rng, prefix)
     for number in range(rng.choice((0, 1, 1, 2))):
         text.add_query(number)
-    if rng.random() < 0.25:
-        text.add_window(0)
+    for number in range(rng.choice((0, 0, 0, 0, 0, 1, 1, 2))):
+        text.add_window(number)
     if rng.random() < 0.2:
         text.add_state_change()
     for number in range(rng.choice((0, 0, 1, 2))):
@@ -210,16 +213,18 @@ def _program(rng: Random, prefix: str = "") -> tuple[str, ...]:
     return tuple(text.lines)
 
 
-def _items(rng: Random, many: int) -> tuple[Item, ...]:
+def _items(rng: Random, many: int, lateness: Mapping[str, int]) -> tuple[Item, ...]:
     items: list[Item] = []
     time = 0
     kind, stream = "push", "s"
     for _ in range(many):
         time += rng.choice((0, 0, 0, 1, 1, 2, 5))
         if rng.random() < 0.4:  # else one more of the same, so that there are batches
-            kind = rng.choice(("push", "push", "push", "change", "change", "publish"))
+            kind = rng.choice(("push", "push", "push", "change", "change", "publish", "advance"))
             stream = rng.choice(STREAMS)
-        if kind == "change":
+        if kind == "advance":
+            items.append(Item(time, "advance"))
+        elif kind == "change":
             changes = [
                 (rng.choice((1, 1, 1, -1)), _quad(rng, "pq")) for _ in range(rng.randint(1, 3))
             ]
@@ -230,7 +235,8 @@ def _items(rng: Random, many: int) -> tuple[Item, ...]:
                 for _ in range(rng.choice((1, 1, 2)))
             ]
             named = stream if kind == "push" else ""
-            items.append(Item(time, kind, tuple(dict.fromkeys(triples)), named))  # type: ignore[arg-type]
+            early = max(0, time - rng.randint(0, lateness.get(named, 0)))
+            items.append(Item(early, kind, tuple(dict.fromkeys(triples)), named))  # type: ignore[arg-type]
     return tuple(items)
 
 

@@ -1,15 +1,17 @@
 """The law of the scheduler: one at a time = any batches = any steps of the clock.
 
 A `Schedule` is programs and the input they get. `run_one_by_one` is the reference: each input item
-in a call of its own, and the clock advanced tick by tick in between. The other ways give items in
-batches, let the clock jump, read answers in between, or run beside something that only listens.
-All of them must fire, emit and answer the same, in the same order (`check_schedule`).
+in a call of its own, and the clock advanced tick by tick before a change, and where an item
+advances it. (Not before an event: that raises the watermark of its own stream only.) The other ways
+give items in batches, let the clock jump, read answers in between, or run beside something that
+only listens. All of them must fire, emit and answer the same, in the same order (`check_schedule`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -112,7 +114,10 @@ def _texts(triple: Triple) -> Triple:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Programs, given as their declarations, and what they get; items are in order of time."""
+    """Programs, given as their declarations, and what they get.
+
+    Items are in order of time, but for events of streams that have a lateness.
+    """
 
     programs: tuple[tuple[str, ...], ...]
     items: tuple[Item, ...]
@@ -124,6 +129,7 @@ class Schedule:
     failing: str = ""
     """CALL fails if it gets this name."""
     on_error: OnError = "raise"
+    lateness: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         texts = ["\n".join(program) for program in self.programs]
@@ -131,7 +137,10 @@ class Schedule:
 
     def options(self) -> list[str]:
         """All else, as keyword arguments."""
-        names = ("end", "firing", "resolver", "streams", "alignment", "failing", "on_error")
+        names = (
+            *("end", "firing", "resolver", "streams", "alignment", "failing", "on_error"),
+            "lateness",
+        )
         return [f"{name}={getattr(self, name)!r}," for name in names]
 
 
@@ -177,6 +186,8 @@ class ScheduledRun:
         self.graph = LiveGraph(window_alignment=schedule.alignment)
         self.calls: Lines = []
         self.errors: Lines = []
+        for name, lateness in schedule.lateness:
+            self.graph.stream(text_of(name), lateness=lateness)
         self.programs = [
             self.graph.run(
                 _parse(PREFIX + "\n".join(text)),
@@ -243,7 +254,7 @@ class ScheduledRun:
                 graph.apply(batch_of(items))
             case "push" if how == "single":
                 graph.stream(text_of(first.stream)).push(first.triples(), time=first.time)
-            case "push" if how == "feed":
+            case "push" if how == "feed" and _sorted(items):
                 graph.stream(text_of(first.stream)).feed(batch_of(items))
             case _:
                 self._push_ids(items)
@@ -316,6 +327,11 @@ class ScheduledRun:
         return Outcome(sections)
 
 
+def _sorted(items: Sequence[Item]) -> bool:
+    """True if items are in order of time, as those of a log are."""
+    return all(one.time <= two.time for one, two in pairwise(items))
+
+
 def batch_of(items: Sequence[Item]) -> ChangeBatch:
     """Items as a batch of changes, each with a transaction of its own."""
     return ChangeBatch.of([row for tx, item in enumerate(items) for row in item.rows(tx)])
@@ -353,7 +369,8 @@ WAYS: Final = ("jumps", "batches", "ids", "log", "reads", "beside", "mixed")
 jumps     the clock is not advanced between items
 batches   so, and consecutive items of a kind in one call: `feed`, `apply`
 ids       so, with `push_ids`
-log       so, and changes and events of all streams in one call of `apply`
+log       so, and changes and events of all streams in one call of `apply`; the reference is that
+          of a schedule in which the clock is advanced before each event
 reads     one by one, but answers are read in between
 beside    jumps, beside a program and a callback that do nothing
 mixed     batches, jumps, reads and listeners at random
@@ -361,10 +378,16 @@ mixed     batches, jumps, reads and listeners at random
 
 
 def run_one_by_one(schedule: Schedule) -> ScheduledRun:
-    """The reference: each item in a call of its own, and the clock tick by tick in between."""
+    """The reference: each item in a call of its own, and the clock tick by tick before changes."""
     run = ScheduledRun(schedule)
     _give_each(run)
     return run
+
+
+def run_as_log(schedule: Schedule) -> ScheduledRun:
+    """The reference of the way `log`: with a line of a log, all before its time are there."""
+    items = [[Item(i.time, "advance"), i] if i.kind == "push" else [i] for i in schedule.items]
+    return run_one_by_one(replace(schedule, items=tuple(one for each in items for one in each)))
 
 
 def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
@@ -398,8 +421,9 @@ MIXED_READS: Final = 0.5
 
 def _give_each(run: ScheduledRun, reads: Random | None = None) -> None:
     for item in (*run.schedule.items, Item(run.schedule.end, "advance")):
-        for time in range(run.graph.clock + 1, item.time + 1):
-            run.advance(time)
+        if item.kind in ("change", "advance"):
+            for time in range(run.graph.clock, item.time + 1):
+                run.advance(time)
         if item.kind != "advance":
             run.give([item], "single")
         if reads is not None and reads.random() < MIXED_READS:
@@ -419,8 +443,8 @@ def _give_mixed(run: ScheduledRun, rng: Random) -> None:
     items, at = run.schedule.items, 0
     while at < len(items):
         end = _end_of_group(items, at, rng.randint(1, 4))
-        if rng.random() < MIXED_ADVANCES:
-            run.advance(rng.randint(run.graph.clock, items[at].time))
+        if items[at].kind in ("change", "advance") and rng.random() < MIXED_ADVANCES:
+            run.advance(rng.randint(run.graph.clock, max(run.graph.clock, items[at].time)))
         how: How = rng.choice(("feed", "ids"))
         run.give(items[at:end], how)
         if rng.random() < MIXED_READS:
@@ -465,7 +489,7 @@ class ScheduleFailure(AssertionError):  # noqa: N818 - a finding, not an error o
 
 def find_difference(schedule: Schedule, way: str, seed: int = 0) -> str:
     """What differs if a schedule is run in another way; empty if nothing does."""
-    expected = run_one_by_one(schedule).outcome()
+    expected = (run_as_log if way == "log" else run_one_by_one)(schedule).outcome()
     return expected.difference(run_otherwise(schedule, way, seed).outcome())
 
 
@@ -477,7 +501,13 @@ def check_schedule(schedule: Schedule, ways: Sequence[str] = WAYS, seed: int = 0
     """Run a schedule in all ways; raise `ScheduleFailure` with a minimised one if two differ."""
     expected = run_one_by_one(schedule).outcome()
     for way in ways:
-        if expected.difference(run_otherwise(schedule, way, seed).outcome()):
+        if way == "log":
+            if schedule.lateness:  # a log is in order of time
+                continue
+            wrong = find_difference(schedule, way, seed)
+        else:
+            wrong = expected.difference(run_otherwise(schedule, way, seed).outcome())
+        if wrong:
             small = shrink(schedule, partial(_differs, way=way, seed=seed))
             raise ScheduleFailure(small, way, seed, find_difference(small, way, seed))
 
@@ -528,6 +558,9 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
         if item.time > before:
             moved = tuple(replace(i, time=i.time - 1) for i in schedule.items[at:])
             yield replace(schedule, items=schedule.items[:at] + moved)
+    for at in range(len(schedule.lateness)):
+        on_time = schedule.lateness[:at] + schedule.lateness[at + 1 :]
+        yield replace(schedule, lateness=on_time)
     if schedule.firing != "events":
         yield replace(schedule, firing="events", resolver="priority")
     if schedule.alignment != "close" or schedule.failing:

@@ -65,7 +65,10 @@ def test_schedules_have_all_that_can_be_declared():
         "CHANGE OF", "WINDOW :v", "UNRESTRICTED", "SKIP PAST LAST", "GREEDY", "WHERE (?b.x",
     ):  # fmt: skip
         assert word in texts, word
-    assert {item.kind for each in schedules for item in each.items} == {"push", "change", "publish"}
+    kinds = {item.kind for each in schedules for item in each.items}
+    assert kinds == {"push", "change", "publish", "advance"}
+    assert any(each.lateness for each in schedules)
+    assert any(text.count("FROM NAMED WINDOW :w") > 1 for text in map(str, schedules))
     assert {each.firing for each in schedules} == {"events", "agenda"}
     assert {len(each.programs) for each in schedules} == {1, 2}
     assert {each.on_error for each in schedules if each.failing} == {"raise", "skip"}

@@ -24,7 +24,6 @@ def hot(request):
     readings = graph.stream(iri("readings"))
     for time, value in ((2, 31), (6, 31), (6, 29), (8, 35), (13, 36)):
         readings.push([(iri("kitchen"), iri("shows"), value)], time=time)
-    graph.advance(10)
     return graph, query
 
 

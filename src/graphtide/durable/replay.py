@@ -264,7 +264,6 @@ class Replay:
         followers = None
         if names is not None and not self.only_data:
             followers = tuple(self._program(name).follower for name in names)
-        self.runtime.reach(int(ends[0]) if len(ends) and followers is None else None)
         self.runtime.publish(events, followers)
 
     def _push(self, entry: InputEntry) -> None:

@@ -21,6 +21,7 @@ from graphtide.durable import chunks
 from graphtide.durable.state import pack
 from graphtide.durable.tables import FORMAT
 from graphtide.engine.ingest import signed
+from graphtide.engine.scheduler import NEVER
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class SnapshotState:
     done: int
     registrations: list[dict[str, Any]] = field(default_factory=list)
     format: int = FORMAT
+    raised: int = -NEVER
 
 
 class SnapshotTables(NamedTuple):
@@ -128,3 +130,4 @@ def restore_quads(
     rows[many:] = hidden
     runtime.store.apply(signed(rows, 1))
     runtime.schedule.clock, runtime.last_tx, runtime.done = state.clock, state.last_tx, state.done
+    runtime.schedule.raised = state.raised

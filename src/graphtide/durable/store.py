@@ -311,6 +311,7 @@ class Store:
                 runtime.last_tx,
                 runtime.transactions,
                 [{"kind": e.kind, "fields": e.fields} for e in recorder.registrations],
+                raised=runtime.schedule.raised,
             )
             tables = snap.tables_of(runtime, state, held_state.dump_all(graph, self._streams))
             recorder.recorded = 0

@@ -105,6 +105,8 @@ class Runtime:
     def publish(self, events: EventBatch, followers: tuple[Follower, ...] | None = None) -> None:
         """Pass events to all eager followers, or to some; the graph does not store them."""
         self.flush()
+        if len(events.ends):
+            self.schedule.check_time(int(events.ends[0]))
         ingest.check_order(self.clock, events.ends)
         with self.schedule.recorded("events", events, followers):
             self.schedule.publish(events, self.eager if followers is None else followers)
@@ -117,10 +119,22 @@ class Runtime:
         return self.schedule.clock
 
     def reach(self, time: int | None) -> int:
-        """Let the clock go on to the time of the next transaction, if it has one; the time."""
-        if time is not None and time != self.schedule.clock:
-            self.schedule.advance(time)
-        return self.schedule.clock
+        """Move the clock to the time of the next transaction, if it has one. Returns the time.
+
+        All watermarks rise to it, also if the clock stands there already: no result for an earlier
+        time may know of the transaction.
+        """
+        schedule = self.schedule
+        if time is None:
+            time = schedule.clock
+        if time != schedule.clock or self._is_behind:
+            schedule.advance(time)
+        return schedule.clock
+
+    @property
+    def _is_behind(self) -> bool:
+        """True if a result for a time before now may still come. What a callback writes waits."""
+        return self.schedule.raised != self.schedule.clock and not self._running
 
     @property
     def transactions(self) -> int:
@@ -150,6 +164,8 @@ class Runtime:
             if self.unnotified:
                 self._notify()
             elif self.queue:
+                if self._is_behind and not schedule.running:
+                    self._catch_up()
                 self._run_next()
             elif self.buffer.waiting and quiet and schedule.recorder is None:
                 self._apply_piece(self.buffer.take(self), None)
@@ -158,6 +174,19 @@ class Runtime:
             else:
                 schedule.settled = self.recent if quiet else None
                 return
+
+    def _catch_up(self) -> None:
+        """Close the windows that may not know of what callbacks have written, which is queued.
+
+        The queue is empty meanwhile: who closes windows applies what it has.
+        """
+        waiting, self.queue = self.queue, deque()
+        self.reclaimer.busy += 1  # no holder knows of the ids that wait
+        try:
+            self.schedule.advance(self.clock)
+        finally:
+            self.reclaimer.busy -= 1
+            self.queue.extendleft(reversed(waiting))
 
     def _run_buffered(self) -> None:
         """Apply what is in the write buffer, or queue it if somebody sees every transaction."""
@@ -329,9 +358,9 @@ class Runtime:
             self.commit([(diff, ids)], time)
             self.reclaim()
             return
-        if time is not None and time != schedule.clock:
+        if (time is not None and time != schedule.clock) or self._is_behind:
             with schedule:
-                schedule.advance(time)
+                self.reach(time)
                 self.write(diff, ids, None)
             return
         if self.eager:
@@ -360,12 +389,12 @@ class Runtime:
         schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
             schedule.accept()
-        moves = time is not None and time != schedule.clock
+        moves = (time is not None and time != schedule.clock) or self._is_behind
         if self.strict and not (moves and schedule.followers):
             storage.refuse_redundant(self, changes)  # and it does not move the clock
-        if time is not None and moves:
+        if moves:
             with schedule:
-                schedule.advance(time)
+                self.reach(time)
                 self.commit(changes, None)
             return
         if self.eager:
@@ -449,6 +478,8 @@ class Runtime:
             self._run(piece)
             self.last_tx = int(piece[2][-1])
             self.schedule.clock = int(piece[1][-1])
+        if len(quads):
+            self.reach(None)  # there are no windows: it only raises watermarks
 
     def apply_at(self, times: Longs, changes: Ints) -> None:
         """Apply a transaction for each of some times, as windows do at their closes."""
@@ -486,6 +517,7 @@ class Runtime:
             return
         else:
             self._run(piece)
+            self.schedule.raised = int(times[-1])
         self.schedule.clock = int(times[-1])
 
     def _apply_each(self, piece: ingest.Piece) -> None:

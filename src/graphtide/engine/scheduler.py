@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from graphtide.engine.events import MAX_WAITING, EventBuffer
-from graphtide.engine.timers import Follower, Phase
+from graphtide.engine.timers import ALL_STREAMS, Follower, Phase
 from graphtide.engine.transaction import WorkItem
 from graphtide.errors import CascadeError, GraphtideError, LimitError
 
@@ -81,13 +81,15 @@ class Scheduler:
         self._over: Exception | None = None
         """The last error of a limit that matching events was over."""
         self._made: dict[Hashable, MadeCalls] = {}
-        self._reached: int | None = None
-        """The time that some followers may not know of yet."""
+        self._reached: tuple[int, object] | None = None
+        """The time that some followers may not know of yet, and the cause of the move."""
         self._passing = False
         self._recorded = 0
         self._called: int | None = None
         """While a function of CALL runs whose input is recorded: how deep it was called."""
         self.clock = 0
+        self.raised = -NEVER
+        """The time of the last change of the graph or move by the user: no watermark is lower."""
         self.depth = 0
         self.cascade = 0
         self.running = False
@@ -169,7 +171,7 @@ class Scheduler:
         if self.waiting or self.buffer.sink is not None:
             self.resume()
         if self.host is not None:
-            item = WorkItem(key, self.clock, self.failure, self._made.get(key))
+            item = WorkItem(key, self.clock, self.raised, self.failure, self._made.get(key))
             item.saved[self.host] = self.host.savepoint()
             self.item = item
             self._made.pop(key, None)
@@ -203,14 +205,15 @@ class Scheduler:
         item = self.item
         if item is not None:
             self._effects.clear()
-            self.depth, self.clock, self.failure = 0, item.clock, item.failure
+            self.depth, self.failure = 0, item.failure
+            self.clock, self.raised = item.clock, item.raised
             for part, saved in item.saved.items():
                 part.roll_back(saved)
             if item.made and item.key is not None:
                 self._made[item.key] = item.made
             self.item = None
         if self._reached is not None and not self._passing:
-            self._pass_on_time(self._reached)
+            self._pass_on_time(*self._reached)
 
     def once(self, label: object, function: Callable[[], object]) -> None:
         """Call a function of a user, unless that is finished, and the input is taken in again.
@@ -444,7 +447,7 @@ class Scheduler:
     def pass_time(self) -> None:
         """Let followers know the time that a batch of events has led to."""
         for follower in self.followers:
-            follower.time_passed(self.clock)
+            follower.time_passed(self.clock, None)
 
     def _take_first(self, most: int = NEVER) -> None:
         """Pass on the first event that waits, or several if one follower can take them.
@@ -456,9 +459,11 @@ class Scheduler:
         followers, many = waiting.followers, min(len(waiting.events.ends), waiting.taken + most)
         if waiting.taken >= many or not followers:
             self.waiting.popleft()
+            if not followers and many:
+                self.advance(int(waiting.events.ends[-1]), None)
             return
         events = waiting.events.slice(waiting.taken, many)
-        self.advance(int(events.ends[0]))
+        self.advance(int(events.ends[0]), None)
 
         def take() -> None:
             self.protect(waiting)
@@ -506,51 +511,74 @@ class Scheduler:
 
     # --- time ---
 
-    def advance(self, to: int) -> None:
-        """Move the clock on, after everything that is due before that, in order of time."""
+    def advance(self, to: int, cause: object = ALL_STREAMS) -> None:
+        """Move the clock on, after everything that is due before that, in order of time.
+
+        The `cause` is ALL_STREAMS, a stream whose watermark rises, also to a time that the clock
+        has passed, or None for an event of no stream.
+        """
         if not self.running:
             self.recover()
             if self.host is not None:
                 self.host.flush()
             elif self.waiting or self.buffer.sink is not None:
                 self.resume()
-        if to == self.clock:
+        if cause is ALL_STREAMS:
+            if to == self.clock == self.raised:
+                return
+            self.check_time(to)
+        elif cause is None and to <= self.clock:
             return
-        if to < self.clock:
-            raise GraphtideError(
-                f"time runs backwards: {to} is before the graph's clock, {self.clock}",
-                hint="give times in order; equal times are allowed",
-            )
-        if self.running:
+        if self.running and to > self.clock:
             raise GraphtideError(
                 f"the clock cannot move to {to} inside an action or a callback",
                 hint="leave out the time: what an action causes happens at the current time",
             )
         if not self.followers:
-            if self.recording is not None:
+            if self.recording is not None and to > self.clock:
                 self.recording.clock(to)
             self.clock = to
+            if cause is ALL_STREAMS:
+                self.raised = to
+            return
+        if cause is not ALL_STREAMS:  # what moves the clock is recorded, and moves it in a replay
+            with self:
+                self._advance(to, cause)
             return
         with self, self.recorded("clock", to):
-            while self._do_next(to):
-                pass
-            self.clock = self._reached = to
-            self._pass_on_time(to)
+            self._advance(to, cause)
 
-    def _pass_on_time(self, to: int) -> None:
+    def check_time(self, time: int) -> None:
+        """Raise if a time is before the clock."""
+        if time < self.clock:
+            raise GraphtideError(
+                f"time runs backwards: {time} is before the graph's clock, {self.clock}",
+                hint="give times in order; equal times are allowed",
+            )
+
+    def _advance(self, to: int, cause: object) -> None:
+        while self._do_next(to, cause):
+            pass
+        self._reached = to, cause
+        self._pass_on_time(to, cause)
+
+    def _pass_on_time(self, to: int, cause: object) -> None:
         """Let followers know how late it is; if that is interrupted, all of them once more."""
         self._passing = True
         try:
+            self.clock = max(self.clock, to)
+            if cause is ALL_STREAMS:
+                self.raised = to
             for follower in self.followers:
-                follower.time_passed(to)
+                follower.time_passed(to, cause)
             self._reached = None
         finally:
             self._passing = False
 
-    def _do_next(self, to: int) -> bool:
+    def _do_next(self, to: int, cause: object) -> bool:
         first, chosen = None, None
         for follower in self.followers:
-            due = follower.next_due(to)
+            due = follower.next_due(to, cause)
             if due is not None and (first is None or due < first):
                 first, chosen = due, follower
         if first is None or chosen is None:
@@ -558,7 +586,7 @@ class Scheduler:
         due, follower = first, chosen
         if due.phase is not Phase.CLOSE:
             self.clock = max(self.clock, due.time)
-        self.perform(lambda: follower.run_due(due), (follower, due))
+        self.perform(lambda: follower.run_due(due, cause), (follower, due))
         return True
 
 

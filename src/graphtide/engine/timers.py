@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from graphtide.algebra.clock import reads_clock
 from graphtide.kernel.batch import VALUES, merge_batches
@@ -28,6 +28,15 @@ class Phase(IntEnum):
     END = 2
 
 
+ALL_STREAMS: Final = object()
+"""The cause of a move of the clock that raises the watermarks of all streams.
+
+That is a change of the graph or a move by the user: no result for a time before it may know it. An
+event raises the watermark of its own stream only, which is the cause of its move; an event of no
+stream raises none, and the cause is None.
+"""
+
+
 class Due(NamedTuple):
     """When a follower has something to do."""
 
@@ -38,14 +47,14 @@ class Due(NamedTuple):
 class Follower(Protocol):
     """Follows a live graph: its clock, its transactions and its events."""
 
-    def next_due(self, to: int) -> Due | None:
-        """What is due next, if the clock moves on to a time."""
+    def next_due(self, to: int, cause: object) -> Due | None:
+        """Return what is due next if a cause moves the clock to a time (see `ALL_STREAMS`)."""
 
-    def run_due(self, due: Due) -> None:
+    def run_due(self, due: Due, cause: object) -> None:
         """Do what is due."""
 
-    def time_passed(self, to: int) -> None:
-        """The clock has moved on, and nothing is due before that time."""
+    def time_passed(self, to: int, cause: object) -> None:
+        """Take note that the clock has moved on, and that nothing is due before that time."""
 
     def after_transaction(self) -> None:
         """A transaction has been applied; the graph may be changed again."""
@@ -112,7 +121,7 @@ class Timers:
         self._runtime = runtime
         self._failed = False
 
-    def next_due(self, to: int) -> Due | None:
+    def next_due(self, to: int, cause: object) -> Due | None:  # noqa: ARG002 - a follower
         """The next time up to `to` at which rows turn; what waits is applied first."""
         self._runtime.flush()
         if self._failed:  # its error is raised when the clock has moved on
@@ -121,7 +130,7 @@ class Timers:
         turns = [turn for each in timed if (turn := each.next_turn()) is not None and turn <= to]
         return Due(min(turns), Phase.CLOSE) if turns else None
 
-    def run_due(self, due: Due) -> None:
+    def run_due(self, due: Due, cause: object) -> None:  # noqa: ARG002 - a follower
         """Let rows turn, those of a node after those of its inputs."""
         runtime, schedule = self._runtime, self._runtime.schedule
         network = runtime.queries.plans.network
@@ -142,7 +151,7 @@ class Timers:
                 raise
             runtime.emit(outputs, schedule.clock)
 
-    def time_passed(self, to: int) -> None:  # noqa: ARG002 - a follower
+    def time_passed(self, to: int, cause: object) -> None:  # noqa: ARG002 - a follower
         """What has failed is tried again when the clock moves next."""
         self._failed = False
 

@@ -229,13 +229,19 @@ class WorkItem:
     are not made again.
     """
 
-    __slots__ = ("clock", "failure", "key", "made", "position", "saved")
+    __slots__ = ("clock", "failure", "key", "made", "position", "raised", "saved")
 
     def __init__(
-        self, key: Hashable, clock: int, failure: Exception | None, made: MadeCalls | None
+        self,
+        key: Hashable,
+        clock: int,
+        raised: int,
+        failure: Exception | None,
+        made: MadeCalls | None,
     ) -> None:
         self.key = key
         self.clock = clock
+        self.raised = raised
         self.failure = failure
         self.made: MadeCalls = {} if made is None else made
         self.position = 0

@@ -72,6 +72,11 @@ class GraphConnection:
         return self._streams.has_windows
 
     @property
+    def takes_events_apart(self) -> bool:
+        """True if something may be due between two events: the close of a window, or an event."""
+        return self._streams.publisher.apart
+
+    @property
     def exclusive(self) -> bool:
         """Whether the program is the only subscriber, and no window is open."""
         subscription = self._subscription

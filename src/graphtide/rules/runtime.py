@@ -137,14 +137,14 @@ class RuleEngine:
 
     # --- what the scheduler asks for ---
 
-    def next_due(self, to: int) -> Due | None:
+    def next_due(self, to: int, cause: object) -> Due | None:  # noqa: ARG002 - a follower
         """The next timer of a pattern, or end of an absence, that is before a time."""
         time = self.rules.next_deadline()
         if self.detection is not None:
             time = min(time, self.detection.next_time())
         return Due(int(time), Phase.END) if time < to else None
 
-    def run_due(self, due: Due) -> None:
+    def run_due(self, due: Due, cause: object) -> None:  # noqa: ARG002 - a follower
         """Match the complex events that timers complete; else fire the matches that have waited.
 
         Complex events of a time come before the absences that end with it, and may deny them.
@@ -169,9 +169,13 @@ class RuleEngine:
         if self.tracer is not None:
             self.tracer.settle()
 
-    def time_passed(self, to: int) -> None:
-        """The clock has moved on: events that no partner can follow any more are evicted."""
-        self.rules.advance(to)
+    def time_passed(self, to: int, cause: object) -> None:  # noqa: ARG002 - a follower
+        """Evict the events that no partner can follow any more.
+
+        Inside a cascade only watermarks rise: the memories may still be rolled back.
+        """
+        if not self._schedule.running:
+            self.rules.advance(self.clock)
 
     def after_transaction(self) -> None:
         """A transaction was applied: the events that it caused are matched when it is through."""
@@ -292,7 +296,7 @@ class RuleEngine:
         many = len(events.ends)
         if events.simultaneous or many == 1:
             return many
-        if self.conflicts is not None or self.tracer is not None:
+        if self.conflicts is not None or self.tracer is not None or self._graph.takes_events_apart:
             return 1
         patterns = self.detection
         if patterns and (patterns.retracts or events.depth) and not self._is_independent():

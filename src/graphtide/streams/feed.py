@@ -115,6 +115,8 @@ class Feed:
             self._runtime.apply_ids(s, p, o, g, diff=diff, time=times[index], tx=txs[index])
         streams = self._by_id()
         for rows in self._by_stream(events):
+            if self._streams.has_windows:  # with a line of a log, all before its time are there
+                self._runtime.schedule.advance(int(times[rows[0, TX]]))
             quads = rows[:, VALUES:].copy()
             quads[:, 3] = 0
             stream = streams[int(rows[0, GRAPH_COLUMN])]
@@ -124,10 +126,13 @@ class Feed:
     def _by_stream(self, events: Ints) -> Iterator[Ints]:
         """The events of each stream; in the order of the log, if somebody follows single ones."""
         graphs = events[:, GRAPH_COLUMN]
-        if not self._runtime.one_by_one:
+        if not self._streams.publisher.in_order:
             yield from (events[graphs == number] for number in dict.fromkeys(graphs.tolist()))
             return
-        starts = np.flatnonzero(np.diff(graphs, prepend=-1))
+        begins = np.diff(graphs, prepend=-1) != 0
+        if self._streams.has_windows:
+            begins |= np.diff(events[:, TX], prepend=-1) != 0
+        starts = np.flatnonzero(begins)
         yield from (part for part in np.split(events, starts[1:]) if len(part))
 
     def _without_deletes(self, events: Ints, times: Longs) -> Ints:

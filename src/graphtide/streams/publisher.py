@@ -50,6 +50,11 @@ class EventPublisher:
         self._pass_on(stream, pass_on)
         self.reclaim()
 
+    @property
+    def apart(self) -> bool:
+        """True if events are taken time by time: windows close, or events of a stream wait."""
+        return self._apart()
+
     def _pass_on(self, stream: object, pass_on: Callable[[], None]) -> None:
         reclaimer, schedule = self._runtime.reclaimer, self.schedule
         reclaimer.busy += 1
@@ -100,7 +105,7 @@ class EventPublisher:
     def parts(self, lines: Lines) -> Iterator[Lines]:
         """Events that can be published at once: all; or one by one, if others see them too."""
         times, quads, numbers = lines
-        if len(times) == 1 or not (self._apart() or len(self._runtime.eager) > 1):
+        if len(times) == 1 or not (self.apart or len(self._runtime.eager) > 1):
             yield lines
             return
         begins = first_rows_of(numbers).tolist()
@@ -117,7 +122,7 @@ class EventPublisher:
     def can_wait(self, time: int) -> bool:
         """Whether events that are not of a stream may wait in the buffer of the scheduler."""
         on_time = self.listening and time >= self._runtime.clock
-        return on_time and not self._apart() and self.is_patient()
+        return on_time and not self.apart and self.is_patient()
 
     def defer(
         self, triples: Sequence[tuple[TermLike, TermLike, ObjectLike]], time: int | None
@@ -142,15 +147,24 @@ class EventPublisher:
         """Publish buffered events."""
         self.schedule.pass_on(self._runtime.eager)
 
-    def reach(self, time: int) -> None:
-        """Let the clock go on to the time of an event: what is due comes before it."""
-        if time > self._runtime.clock:
-            self._runtime.schedule.advance(time)
+    @property
+    def in_order(self) -> bool:
+        """True if what is due happens at its time: somebody sees each close, or NOW() is asked."""
+        return self._runtime.one_by_one or bool(self._runtime.queries.plans.network.timed)
+
+    def reach(self, time: int, stream: object) -> None:
+        """Raise the watermark of a stream, and the clock: what is due comes before that time."""
+        if self.in_order:
+            self.schedule.advance(time, stream)
+
+    def move_clock(self, to: int) -> None:
+        """Move the clock to a watermark for which nothing is due any more."""
+        self.schedule.clock = max(self.schedule.clock, to)
 
     def publish(self, lines: Lines) -> int:
         """Publish events; how many quads were too late, being older than the graph's clock."""
         runtime, (times, quads, numbers) = self._runtime, lines
-        if int(times[-1]) < runtime.clock:
+        if not len(times) or int(times[-1]) < runtime.clock:
             return len(times)
         late = int(np.searchsorted(times, runtime.clock))
         runtime.publish(group_events(times[late:], quads[late:], numbers[late:]))

@@ -62,7 +62,6 @@ class QueryWindows:
         self.windowed = windowed
         self.query = query
         self.windows = {graph: asked for graph, (_, asked) in windows.items()}
-        self.streams = {stream.name: stream for stream, _ in windows.values()}
         self.reevaluated = reevaluated
         select = reevaluated or query.plan
         self.variables = tuple(v.name for v in select.variables)
@@ -171,11 +170,11 @@ class QueryWindows:
             self._evaluated = evaluated
             self.query.put_back(history)
             raise
-        if self._callbacks:
-            self._call_back(len(run.times))
 
-    def _call_back(self, many: int) -> None:
-        """Run the callbacks with the last results."""
+    def call_back(self, many: int) -> None:
+        """Run the callbacks with the last results, so many."""
+        if not self._callbacks:
+            return
         schedule = self._runtime.schedule
         for result in self._results.newest(many):
             for callback in self._callbacks:

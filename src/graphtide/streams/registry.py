@@ -13,7 +13,7 @@ from pyoxigraph import NamedNode
 from graphtide.algebra.traverse import substitute, walk
 from graphtide.algebra.windows import WINDOW_SPACE, WindowClause, WindowedQuery
 from graphtide.engine.ingest import GRAPH, signed
-from graphtide.engine.timers import Due, Phase
+from graphtide.engine.timers import ALL_STREAMS, Due, Phase
 from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
@@ -48,6 +48,8 @@ class WindowRegistry:
         self._more = False  # whether something is left to close, or came while windows closed
         self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
         self._reports: deque[reports.WindowReport] = deque()
+        self._notices: deque[tuple[reports.WindowReader, int]] = deque()
+        """Queries whose callbacks are to see their last results, and how many of these."""
         self.publisher = EventPublisher(runtime, self._is_apart, self)
         runtime.terms.holders.add(self)
 
@@ -80,6 +82,7 @@ class WindowRegistry:
     def roll_back(self, to: reports.RegistrySavepoint) -> None:
         """A piece of input was interrupted: go back to before it."""
         self._moving, self.publisher.numbers = False, to.numbers
+        self._notices.clear()
         for stream, stream_savepoint in to.streams:
             stream.roll_back(stream_savepoint)
         for content, mark in to.contents:
@@ -126,24 +129,31 @@ class WindowRegistry:
         if found is None:
             runtime, late = self._runtime, lateness or 0
             found = Stream(name, runtime.terms, late, runtime.tick_ms, self._move, self.publisher)
+            found.pass_time(runtime.schedule.raised)
             self.streams[name] = found
         elif lateness is not None and lateness != found.lateness:
             raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")
         return found
 
     def window(
-        self, stream: Stream, shape: win.WindowShape, graph: int, asked: Asked
+        self,
+        stream: Stream,
+        needed: tuple[Stream, ...],
+        shape: win.WindowShape,
+        graph: int,
+        asked: Asked,
     ) -> reports.PlacedWindow | None:
-        """The window of a shape on a stream, whose content is the graph of that id.
+        """Return the window of a shape on a stream, whose content is the graph of that id.
 
-        None if there is one already, but without some of what is asked for.
+        It closes when all streams `needed` by its queries have come so far. None if there is one
+        already that waits for other streams, or lacks some of what is asked for.
         """
         placed = self._windows.get(graph)
         if placed is None:
             content = win.WindowContent(shape, stream.events, stream.name)
-            placed = reports.PlacedWindow(stream, content, graph, stream.pruned)
+            placed = reports.PlacedWindow(stream, needed, content, graph, stream.pruned)
             self._windows[graph] = placed
-        return placed if placed.serves(asked) else None
+        return placed if placed.needed == needed and placed.serves(asked) else None
 
     def pruned(self) -> int:
         """How many triples streams have dropped, because no query can match them."""
@@ -171,7 +181,6 @@ class WindowRegistry:
         for number in query.windows:
             self._windows[number].queries.append(query)
         self._prune()
-        self._connect()
 
     def _prune(self) -> None:
         """Set the pruning filter of each stream: what its queries can match."""
@@ -190,7 +199,6 @@ class WindowRegistry:
                 if placed.content.by_graph is not None:
                     self._clear(placed.content.by_graph.graph)
         self._prune()
-        self._connect()
 
     def _clear(self, graph: int) -> None:
         """Remove all quads of a hidden graph."""
@@ -199,44 +207,60 @@ class WindowRegistry:
         if len(left):
             self._runtime.apply_at(np.array([self._runtime.clock]), signed(left, -1))
 
-    def _connect(self) -> None:
-        """Set which streams each window has to wait for."""
-        queries = dict.fromkeys(q for placed in self._windows.values() for q in placed.queries)
-        for windows, streams in reports.connected(queries):
-            for number in windows:
-                self._windows[number].needed = tuple(streams.values())
+    def rising(self, cause: object) -> tuple[Stream, ...]:
+        """Return the streams whose watermarks rise for some cause of a move of the clock."""
+        if cause is ALL_STREAMS:
+            return tuple(self.streams.values())
+        return (cause,) if isinstance(cause, Stream) else ()
 
-    def next_due(self, to: int) -> Due | None:
-        """What is due before the watermarks of all streams are raised to a time.
+    def next_due(self, to: int, cause: object) -> Due | None:
+        """Return what is due before the watermarks that rise for a cause reach a time.
 
-        While nobody follows single transactions, that is done at once.
+        While nobody sees single closes, all of it is due at once. Rules see an event that waits for
+        late ones when the clock reaches its time, whichever stream moves it.
         """
-        if not self._runtime.one_by_one:
-            behind = any(stream.watermark < to for stream in self.streams.values())
+        if self._moving:  # a callback of one of the closes writes: it cannot close more
+            return None
+        rising = self.rising(cause)
+        if self.publisher.in_order:
+            self._runtime.flush()  # what callbacks have written comes before what is due next
+        else:
+            behind = any(stream.watermark < to for stream in rising)
             return Due(to, Phase.CLOSE) if behind else None
-        watermarks = [placed.content.next_watermark() for placed in self._windows.values()]
-        dues = [Due(time, Phase.CLOSE) for time in watermarks if time is not None]
-        waiting = [stream.first_waiting() for stream in self.streams.values()]
-        dues += [Due(time, Phase.EVENT) for time in waiting if time is not None]
+        closes = ((placed, placed.content.next_watermark()) for placed in self._windows.values())
+        dues = [
+            Due(time, Phase.CLOSE)
+            for placed, time in closes
+            if time is not None and time <= placed.watermark(rising, to)
+        ]
+        every = cause is ALL_STREAMS
+        if every or self.publisher.listening:
+            streams = (s for s in self.streams.values() if s is not cause)
+            waiting = [s.first_waiting() if every else s.first_unseen() for s in streams]
+            dues += [Due(time, Phase.EVENT) for time in waiting if time is not None]
         first = min(dues, default=None)
         return None if first is None or first.time > to else first
 
-    def run_due(self, due: Due) -> None:
+    def run_due(self, due: Due, cause: object) -> None:
         """Close windows, or release the events that have waited until a time."""
         self.publisher.protect()
-        if not self._runtime.one_by_one:
-            self.advance(due.time)
+        rising = self.rising(cause)
+        if not self.publisher.in_order:
+            self.advance(due.time, cause)
         elif due.phase is Phase.CLOSE:
-            for stream in tuple(self.streams.values()):
+            for stream in rising:
                 stream.watermark = max(stream.watermark, due.time)
             self._move()
+        elif cause is ALL_STREAMS:
+            self.advance(due.time, cause)
         else:
             for stream in tuple(self.streams.values()):
-                stream.advance(due.time)
+                if stream is not cause and stream.first_unseen() == due.time:
+                    stream.publish_until(due.time)
 
-    def advance(self, to: int) -> None:
-        """Raise the watermark of every stream: no event before that time comes any more."""
-        for stream in tuple(self.streams.values()):
+    def advance(self, to: int, cause: object = ALL_STREAMS) -> None:
+        """Raise watermarks: no event before that time comes any more."""
+        for stream in self.rising(cause):
             stream.advance(to)
 
     def _move(self) -> None:
@@ -257,16 +281,21 @@ class WindowRegistry:
         for stream in self.streams.values():
             needed = [p.content.needed() for p in self._windows.values() if p.stream is stream]
             stream.events.drop_before(*(needed[0] if len(needed) == 1 else win.oldest(needed)))
+        while self._notices:
+            query, many = self._notices.popleft()
+            query.call_back(many)
 
     def _close(self) -> bool:
         """Close some windows, all that close at one time together; whether there were any."""
         placed_windows = list(self._windows.values())
         watermarks = [placed.watermark() for placed in placed_windows]
         # No window may go ahead of another that has too much to close for one step.
-        reach = min([p.content.reach() for p in placed_windows], default=0)
-        if self._runtime.one_by_one:
-            marks = [p.content.next_watermark() for p in placed_windows]
-            reach = min((mark for mark in marks if mark is not None), default=reach)
+        # One whose streams have not come so far holds none back.
+        marks = [p.content.reach() for p in placed_windows]
+        if self.publisher.in_order:
+            marks = [p.content.next_watermark() or win.UNLIMITED for p in placed_windows]
+        reached = zip(marks, watermarks, strict=True)
+        reach = min((mark for mark, reached in reached if mark <= reached), default=win.UNLIMITED)
         self._more = max(watermarks, default=reach) > reach
         self._marks = [(p.content, p.content.mark()) for p in placed_windows]
         parts = zip(placed_windows, watermarks, strict=True)
@@ -310,6 +339,7 @@ class WindowRegistry:
             if len(places):
                 every = len(places) == len(report.times)
                 query.take(report.first + places, report.times if every else report.times[places])
+                self._notices.append((query, len(places)))
             del report.own[query]
 
 
@@ -399,17 +429,17 @@ class Streams:
 
     # --- what the scheduler asks for; windows do not look at transactions or published events ---
 
-    def next_due(self, to: int) -> Due | None:
-        """The next close of a window, or event that waits for late ones, up to a time."""
-        return self._registry.next_due(to)
+    def next_due(self, to: int, cause: object) -> Due | None:
+        """Return the next close of a window, or event that waits for late ones, up to a time."""
+        return self._registry.next_due(to, cause)
 
-    def run_due(self, due: Due) -> None:
+    def run_due(self, due: Due, cause: object) -> None:
         """Close windows, or publish events."""
-        self._registry.run_due(due)
+        self._registry.run_due(due, cause)
 
-    def time_passed(self, to: int) -> None:
-        """The clock has moved on: no event before that time comes any more, on any stream."""
-        for stream in self._registry.streams.values():
+    def time_passed(self, to: int, cause: object) -> None:
+        """Raise watermarks: no event before that time comes any more."""
+        for stream in self._registry.rising(cause):
             stream.pass_time(to)
 
     def after_transaction(self) -> None:
@@ -459,12 +489,14 @@ class Streams:
         places = self._places.get(name or "", {})
         graphs: dict[Term, Term] = {}
         windows: dict[int, tuple[Stream, Asked]] = {}
+        names = dict.fromkeys(clause.stream.value for clause in query.windows)
+        needed = tuple(self._stream(each, None) for each in sorted(names))
         for clause in query.windows:
             root = query.select.root
             by_graph = clause.quads in walk(root)
             asked = EVERYTHING if by_graph else asked_of(root, clause.graph, self.runtime.terms)
             shape, place = self._shape(clause, report), places.get(clause.graph.value)
-            name_of, placed = self._place(clause, shape, asked, place)
+            name_of, placed = self._place(clause, needed, shape, asked, place)
             graphs[clause.graph] = name_of
             if by_graph:
                 graphs[clause.quads] = self._statements(placed, name_of)
@@ -486,7 +518,12 @@ class Streams:
         return handle
 
     def _place(
-        self, clause: WindowClause, shape: win.WindowShape, asked: Asked, place: str | None
+        self,
+        clause: WindowClause,
+        needed: tuple[Stream, ...],
+        shape: win.WindowShape,
+        asked: Asked,
+        place: str | None,
     ) -> tuple[NamedNode, reports.PlacedWindow]:
         """A window and its graph's name: that of other queries, if it holds all that is asked.
 
@@ -496,7 +533,7 @@ class Streams:
         for number in count():
             name = NamedNode(place) if place else _graph_of(clause.stream.value, shape, number)
             graph = self.runtime.terms.hidden_graph(name.value)
-            placed = self._registry.window(stream, shape, graph, asked)
+            placed = self._registry.window(stream, needed, shape, graph, asked)
             if placed is not None:
                 return name, placed
         raise AssertionError

@@ -12,7 +12,7 @@ from graphtide.streams import windows as win
 from graphtide.streams.pruning import EVERYTHING, Asked, covers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.streams.stream import Stream, StreamSavepoint
@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PlacedWindow:
-    """A window on a stream, whose content is a hidden graph of the store, and its queries."""
+    """A window on a stream, whose content is a hidden graph of the store, and its queries.
+
+    All its queries read the same streams, `needed`: when they report, all their windows are as of
+    the same time, so it closes when all of these streams have come so far.
+    """
 
     stream: Stream
+    needed: tuple[Stream, ...]
     content: win.WindowContent
     graph: int
     pruned: int
     queries: list[WindowReader] = field(default_factory=list)
-    needed: tuple[Stream, ...] = ()
 
     def asked(self) -> Asked:
         """What its queries can match. Elements are counted, whether they match or not."""
@@ -39,9 +43,12 @@ class PlacedWindow:
         """Whether it holds all that a further query asks for."""
         return self.stream.pruned == self.pruned or covers(self.asked(), asked)
 
-    def watermark(self) -> int:
-        """The least watermark of the streams that the window has to wait for."""
-        reached: list[int] = [stream.reached for stream in self.needed or (self.stream,)]
+    def watermark(self, rising: Collection[Stream] = (), to: int = 0) -> int:
+        """Return the least watermark of the streams that it waits for, if some rise to a time."""
+        reached: list[int] = [
+            max(stream.reached, to) if stream in rising else stream.reached
+            for stream in self.needed
+        ]
         return min(reached)
 
     def is_due(self) -> bool:
@@ -53,7 +60,6 @@ class WindowReader(Protocol):
     """A query over windows, as windows see it: they call `take` when some of its windows close."""
 
     windows: dict[int, Asked]
-    streams: dict[str, Stream]
     reevaluated: SelectQuery | None
 
     def savepoint(self) -> Any:  # noqa: ANN401 - it is the query's own
@@ -65,25 +71,8 @@ class WindowReader(Protocol):
     def take(self, numbers: Longs, times: Longs) -> None:
         """Some of its windows closed, in the transactions of these numbers, at these times."""
 
-
-def connected(queries: Iterable[WindowReader]) -> list[tuple[set[int], dict[str, Stream]]]:
-    """Windows that queries have in common or side by side, and all streams of these queries.
-
-    All windows of a query are as of the same time when it reports, so none of them may go ahead of
-    another; nor of those that the other goes with for the sake of further queries.
-    """
-    groups: list[tuple[set[int], dict[str, Stream]]] = []
-    for query in queries:
-        windows, streams = set(query.windows), dict(query.streams)
-        apart = []
-        for group in groups:
-            if group[0].isdisjoint(windows):
-                apart.append(group)
-            else:
-                windows |= group[0]
-                streams |= group[1]
-        groups = [*apart, (windows, streams)]
-    return groups
+    def call_back(self, many: int) -> None:
+        """Run the callbacks with the last results, so many."""
 
 
 @dataclass(slots=True)

@@ -53,6 +53,7 @@ class StreamSavepoint(NamedTuple):
     counts: dict[str, Any]
     waiting: tuple[Lines, ...]
     unpublished: tuple[Lines, ...]
+    early: frozenset[int]
     late: int
     events: tuple[TailSavepoint, TailSavepoint, TailSavepoint]
 
@@ -126,6 +127,8 @@ class Stream:
         self._releasing = False
         self._waiting: list[Lines] = []
         self._unpublished_lines: list[Lines] = []
+        self._early: set[int] = set()
+        """The numbers of events that wait for windows, and that rules have seen already."""
         terms.holders.add(self)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
@@ -141,6 +144,7 @@ class Stream:
             {name: getattr(self, name) for name in COUNTS},
             tuple(self._waiting),
             tuple(self._unpublished_lines),
+            frozenset(self._early),
             len(self.late),
             self.events.savepoint(),
         )
@@ -150,6 +154,7 @@ class Stream:
         for name, value in to.counts.items():
             setattr(self, name, value)
         self._waiting, self._unpublished_lines = list(to.waiting), list(to.unpublished)
+        self._early = set(to.early)
         del self.late[to.late :]
         self.events.roll_back(to.events)
 
@@ -301,10 +306,14 @@ class Stream:
         """Pass on, in order, the events up to the new watermark."""
         if self._releasing:  # an action emits an event, and later ones of a batch are on their way
             watermark = min(watermark, self._publisher.schedule.clock)
+        before = self._watermark
         self._hand_over(watermark)
         if watermark > self._watermark:
+            self._publisher.reach(watermark, self)
             self._watermark = watermark
+        if self._watermark > before:
             self._moved()
+            self._publisher.move_clock(watermark)
 
     def _release_rest(self) -> None:
         """Pass on what an interrupt has left."""
@@ -335,9 +344,9 @@ class Stream:
             self._releasing = True
             with self._publisher.schedule:
                 for lines in self._publisher.parts((times[:end], quads[:end], numbers[:end])):
-                    self._publisher.reach(int(lines[0][0]))
+                    self._publisher.reach(int(lines[0][0]), self)
                     self._append(lines[0], lines[1])
-                    self._unpublished_lines.append(lines)
+                    self._unpublished_lines.append(self._without_early(lines))
                     done += len(lines[0])
                     self._publish()
         finally:
@@ -360,6 +369,35 @@ class Stream:
         """The time of the first event that waits for late ones."""
         return min((int(times.min()) for times, _, _ in self._waiting if len(times)), default=None)
 
+    def first_unseen(self) -> int | None:
+        """The time of the first event that waits for late ones, and that rules are still to see."""
+        unseen = (lines[0][self._unseen(lines)] for lines in self._waiting)
+        return min((int(times.min()) for times in unseen if len(times)), default=None)
+
+    def _unseen(self, lines: Lines) -> Mask:
+        times, _, numbers = lines
+        return (times >= self._publisher.schedule.clock) & ~np.isin(numbers, list(self._early))
+
+    def publish_until(self, time: int) -> None:
+        """Publish to the rules what still waits for late events, but not for the clock.
+
+        Rules see all streams in the order of one clock, windows a stream as far as its watermark.
+        """
+        self._order()
+        times, quads, numbers = self._waiting[0]
+        shown = self._unseen(self._waiting[0]) & (times <= time)
+        self._early.update(numbers[shown].tolist())
+        self.unpublished += self._publisher.publish((times[shown], quads[shown], numbers[shown]))
+
+    def _without_early(self, lines: Lines) -> Lines:
+        """Return the events that rules have not seen yet."""
+        if not self._early:
+            return lines
+        times, quads, numbers = lines
+        unseen = ~np.isin(numbers, list(self._early))
+        self._early.difference_update(numbers.tolist())
+        return times[unseen], quads[unseen], numbers[unseen]
+
     def pass_time(self, to: int) -> None:
         """The clock has moved on to a time, and all that was due has been done."""
         self._newest = max(self._newest, to)
@@ -373,6 +411,7 @@ class Stream:
             "next": self.next_number,
             "events": self.events.dump(),
             "waiting": [list(lines) for lines in self._waiting],
+            "early": np.array(sorted(self._early), np.int64),
             "late": [
                 np.array([time for time, _ in self.late], np.int64),
                 np.array([quad for _, quad in self.late], np.int32).reshape(-1, 4),
@@ -386,6 +425,7 @@ class Stream:
         self._publisher.numbers = saved["next"]
         self.events.load(saved["events"])
         self._waiting = [(times, quads, numbers) for times, quads, numbers in saved["waiting"]]
+        self._early = set(saved["early"].tolist() if "early" in saved else ())
         times, quads = (part.tolist() for part in saved["late"])
         self.late = [(time, tuple(quad)) for time, quad in zip(times, quads, strict=True)]
 

@@ -48,11 +48,10 @@ class PartitionResults:
     def __init__(
         self,
         query: Query,
-        windows: dict[int, tuple[Stream, Asked]],
+        windows: dict[int, Asked],
         own: Callable[[Ints], Ints],
     ) -> None:
-        self.windows = {graph: asked for graph, (_, asked) in windows.items()}
-        self.streams = {stream.name: stream for stream, _ in windows.values()}
+        self.windows = windows
         self.reevaluated: SelectQuery | None = None
         self._query = query
         self._own = own
@@ -73,6 +72,9 @@ class PartitionResults:
         closes = np.column_stack([times, np.arange(len(times)) - np.searchsorted(times, times)])
         self._closes.append(closes)
         self._drain(numbers, np.append(closes, NOT_YET, axis=0))
+
+    def call_back(self, many: int) -> None:
+        """Do nothing: nobody registers callbacks in a partition."""
 
     def _drain(self, numbers: Longs, closes: Longs) -> None:
         for net, stamps in self._query.drain():
@@ -98,6 +100,9 @@ class PartitionWindows:
         self._graph = graph
         # Not the graph's own streams: those would let in one transaction after the other.
         self._registry = WindowRegistry(graph)
+        names = sorted({window.stream for window in job.windows.values()})
+        # The streams of a partition advance together, so each window waits for all of them.
+        self._streams = tuple(self._registry.stream(name, None) for name in names)
         self._placed = {window.graph: self._place(window) for window in job.windows.values()}
         self._shapes = {placed.content.shape for placed in self._placed.values()}
 
@@ -105,7 +110,7 @@ class PartitionWindows:
         terms = self._graph.terms
         stream = self._registry.stream(window.stream, None)
         graph = terms.hidden_graph(window.graph.value)
-        placed = self._registry.window(stream, window.shape, graph, EVERYTHING)
+        placed = self._registry.window(stream, self._streams, window.shape, graph, EVERYTHING)
         if placed is None:
             raise AssertionError
         if window.quads is not None:
@@ -117,9 +122,8 @@ class PartitionWindows:
         self, windowed: Windowed, watch: Query, own: Callable[[Ints], Ints]
     ) -> PartitionResults:
         """Let a query report when one of its windows closes."""
-        found = [self._placed[window.graph] for window in windowed.windows]
-        windows = {placed.graph: (placed.stream, EVERYTHING) for placed in found}
-        reports = PartitionResults(watch, windows, own)
+        graphs = [self._placed[window.graph].graph for window in windowed.windows]
+        reports = PartitionResults(watch, dict.fromkeys(graphs, EVERYTHING), own)
         self._registry.add(reports)
         return reports
 
