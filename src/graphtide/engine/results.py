@@ -333,6 +333,16 @@ class ResultLog:
         runs, self._results, self._held, self.evicted = to
         self._runs = deque(runs)
 
+    @property
+    def is_bounded(self) -> bool:
+        """True if not all results are retained."""
+        return self._limit is not None
+
+    def most(self, rows: int) -> int:
+        """Return how many results with this many rows evict all that came before them."""
+        most = MAX_RESULTS + MAX_RESULTS // 4 + 1
+        return most if not rows or self._rows is None else min(most, self._rows // rows + 2)
+
     def add(self, run: ResultRun) -> None:
         """Append results and evict the oldest."""
         if not len(run.times):
@@ -424,8 +434,7 @@ _ARROW: Final[Mapping[str, tuple[str, tuple[pa.DataType, ...]]]] = {
     ),
     "boolean": (r"true|false|1|0", (pa.bool_(),)),
     "dateTime": (
-        r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
-        r"(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?",
+        r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}(\.[0-9]+)?(Z|[+-]((0\d|1[0-3]):[0-5]\d|14:00))?",
         (pa.timestamp("us", "UTC"), pa.timestamp("us")),
     ),
     "date": (r"[0-9]{4}-[0-9]{2}-[0-9]{2}", (pa.date32(),)),
