@@ -78,3 +78,39 @@ def after_fault(fault):
         yield
     except Exception as problem:
         raise AssertionError(f"after a fault at {fault}: {problem!r}") from problem
+
+
+class LineFaults:
+    """Raises an error at the n-th line of methods of modules, counted from 1; with 0, only counts.
+
+    Between two lines of a method a signal may come, or an array cannot be allocated. Functions are
+    left out: compiled loops are some, in which no signal comes.
+    """
+
+    def __init__(self, at, modules, error=InjectedFault):
+        self.at, self.error = at, error
+        self.modules = tuple(f"{PACKAGE}/{module}" for module in modules)
+        self.lines, self.done = 0, False
+
+    def _called(self, frame, event, _):
+        code = frame.f_code
+        if "." not in code.co_qualname or code.co_flags & GENERATOR:
+            return None
+        return self._line if code.co_filename.startswith(self.modules) else None
+
+    def _line(self, frame, event, _):
+        if event == "line":
+            self.lines += 1
+            if self.lines == self.at:
+                self.done = True
+                sys.settrace(None)
+                raise self.error(f"line {frame.f_lineno} of {Path(frame.f_code.co_filename).name}")
+        return self._line
+
+    def __enter__(self):
+        self._before = sys.gettrace()
+        sys.settrace(self._called)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(self._before)

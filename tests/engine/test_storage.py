@@ -92,3 +92,23 @@ def test_no_count_is_shown_below_zero_after_a_redundant_delete():
     graph.insert("<ex:a>", "<ex:p>", "<ex:b>")
     graph.insert("<ex:c>", "<ex:p>", "<ex:b>")
     assert total.table()["n"].to_pylist() == [1], "the promise was broken: one too few from then on"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT DATA { <ex:s> <ex:p> <ex:c> } ; DELETE WHERE { ?x ?y ?z }",
+        "DELETE WHERE { ?x ?y ?z }",
+        "CLEAR ALL",
+    ],
+)
+def test_an_update_of_a_graph_without_quads_is_refused_before_it_begins(text):
+    graph = LiveGraph(store="none")
+    watch = graph.watch(STAR)
+    with pytest.raises(GraphtideError, match="stores no quads"):
+        graph.update(text)
+    graph.insert("<ex:s>", "<ex:p>", "<ex:a>")
+    with pytest.raises(GraphtideError, match="stores no quads"):
+        graph.update(text)
+    graph.insert("<ex:s>", "<ex:q>", "<ex:b>")
+    assert watch.count() == 1

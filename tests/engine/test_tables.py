@@ -173,3 +173,26 @@ def test_deltas_can_be_awaited():
         return found
 
     assert asyncio.run(follow()) == [(1, 1), (2, 1)]
+
+
+ILL_TYPED = {
+    "boolean": ["TRUE", "True", "tRuE", "yes", " true", ""],
+    "integer": ["0x10", "1_0", " 1", "1.0", "1e3", ""],
+    "double": ["inf", "Infinity", "nan", "0x1p3", " 1.5", "1e"],
+    "dateTime": [
+        "2020-01-01", "2020-01-01 10:00:00", "2020-01-01T10", "2020-01-01T10:00",
+        "2020-01-01T10:00:00+15:00", "2020-01-01T10:00:00+01", "2020-01-01T10:00:00+0100",
+    ],
+    "date": ["2020-1-1", "20200101", "2020-02-30"],
+}  # fmt: skip
+"""Forms that are none of https://www.w3.org/TR/xmlschema11-2/, though other readers take some."""
+
+
+@pytest.mark.parametrize(("name", "form"), [(n, f) for n, own in ILL_TYPED.items() for f in own])
+def test_an_ill_typed_literal_has_no_value_in_a_table(name, form):
+    graph = LiveGraph()
+    text = f'"{form}"^^<http://www.w3.org/2001/XMLSchema#{name}>'
+    graph.insert("<ex:a>", "<ex:p>", text)
+    watch = graph.watch("SELECT ?o { ?s ?p ?o }")
+    for table in (watch.table(), graph.query("SELECT ?o { ?s ?p ?o }")):
+        assert table.to_pylist() == [{"o": text}]

@@ -77,6 +77,20 @@ DIFFERENCES = [
         TRUE,
     ),
     (
+        "XPath: a large or small double that is cast to a string has an exponent",
+        Call(f"<{XSD}string>", (A,)),
+        [lit("1e6", DOUBLE)],
+        Literal("1.0E6"),
+        Literal("1000000"),
+    ),
+    (
+        "XPath: a large or small float that is cast to a string has an exponent",
+        Call(f"<{XSD}string>", (A,)),
+        [lit("1.25e-7", XSD + "float")],
+        Literal("1.25E-7"),
+        Literal("0.000000125"),
+    ),
+    (
         "29 February is a day of some years",
         Call("=", (A, B)),
         [lit("--02-29", G_MONTH_DAY), lit("--03-01", G_MONTH_DAY)],

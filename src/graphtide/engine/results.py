@@ -333,6 +333,16 @@ class ResultLog:
         runs, self._results, self._held, self.evicted = to
         self._runs = deque(runs)
 
+    @property
+    def is_bounded(self) -> bool:
+        """True if not all results are retained."""
+        return self._limit is not None
+
+    def most(self, rows: int) -> int:
+        """Return how many results with this many rows evict all that came before them."""
+        most = MAX_RESULTS + MAX_RESULTS // 4 + 1
+        return most if not rows or self._rows is None else min(most, self._rows // rows + 2)
+
     def add(self, run: ResultRun) -> None:
         """Append results and evict the oldest."""
         if not len(run.times):
@@ -416,14 +426,21 @@ class Stats:
 # --- tables ---
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_ARROW: Final[Mapping[str, tuple[pa.DataType, ...]]] = {
-    "integer": (pa.int64(),),
-    "double": (pa.float64(),),
-    "boolean": (pa.bool_(),),
-    "dateTime": (pa.timestamp("us", "UTC"), pa.timestamp("us")),
-    "date": (pa.date32(),),
+_ARROW: Final[Mapping[str, tuple[str, tuple[pa.DataType, ...]]]] = {
+    "integer": (r"[+-]?[0-9]+", (pa.int64(),)),
+    "double": (
+        r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF|NaN",
+        (pa.float64(),),
+    ),
+    "boolean": (r"true|false|1|0", (pa.bool_(),)),
+    "dateTime": (
+        r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}(\.[0-9]+)?(Z|[+-]((0\d|1[0-3]):[0-5]\d|14:00))?",
+        (pa.timestamp("us", "UTC"), pa.timestamp("us")),
+    ),
+    "date": (r"[0-9]{4}-[0-9]{2}-[0-9]{2}", (pa.date32(),)),
 }
-"""The Arrow types that are tried for the values of an XSD type, in order."""
+"""By XSD type, the form of its values, as Arrow reads more than these; and the Arrow types that are
+tried, in order."""
 
 
 def answer_table(
@@ -446,8 +463,8 @@ def typed_column(texts: pa.Array[Any]) -> pa.Array[Any]:
     """N-Triples texts as values, if all are literals of one XSD type; else as they are.
 
     Integers become int64, doubles float64, booleans bool, dateTimes timestamps, dates dates and
-    plain strings their characters. A value that the Arrow type cannot hold keeps the column as it
-    is: text.
+    plain strings their characters. A value that the Arrow type cannot hold, or a literal that is
+    ill-typed, keeps the column as it is: text.
 
     >>> typed_column(pa.array(['"7"^^<http://www.w3.org/2001/XMLSchema#integer>', None])).type
     DataType(int64)
@@ -479,7 +496,10 @@ def typed_column(texts: pa.Array[Any]) -> pa.Array[Any]:
 
 def _cast(values: pa.Array[Any], name: str, texts: pa.Array[Any]) -> pa.Array[Any]:
     kernels: Any = import_module("pyarrow.compute")  # which a start need not wait for
-    for kind in _ARROW.get(name, ()):
+    form, types = _ARROW.get(name, ("", ()))
+    if not types or not kernels.all(kernels.match_substring_regex(values, f"^({form})$")).as_py():
+        return texts
+    for kind in types:
         try:
             bare = kernels.replace_substring_regex(values, r"^\+", "")
             cast: pa.Array[Any] = kernels.cast(bare, kind)

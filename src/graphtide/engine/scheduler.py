@@ -80,6 +80,8 @@ class Scheduler:
         """Whether the function of a user that runs now has changed the graph."""
         self.known: Exception | None = None
         """The last error of a function of a user, or of a transaction that was not applied."""
+        self._over: Exception | None = None
+        """The last error of a limit that matching events was over."""
         self._made: dict[Hashable, MadeCalls] = {}
         self._reached: tuple[int, object] | None = None
         """The time that some followers may not know of yet, and the cause of the move."""
@@ -251,7 +253,9 @@ class Scheduler:
 
     def is_known(self, error: Exception) -> bool:
         """Whether it is certain what has happened; if not, it is as after an interrupt."""
-        return not isinstance(error, MemoryError) or error is self.known
+        if error is self.known:
+            return True
+        return not isinstance(error, MemoryError) and error is not self._over
 
     def not_applied(self, error: Exception, time: int, *, derived: bool) -> None:
         """A transaction failed. What a limit has prevented, a replay of its cause might not."""
@@ -469,10 +473,14 @@ class Scheduler:
         for follower in self.followers:
             follower.time_passed(self.clock, None)
 
-    def _take_first(self) -> None:
-        """Pass on the first event that waits, or several if one follower can take them."""
+    def _take_first(self, most: int = NEVER) -> None:
+        """Pass on the first event that waits, or several if one follower can take them.
+
+        Of events that take too much time or memory together, half is passed on; a single one that
+        does is refused, and nothing of it has happened.
+        """
         waiting = self.waiting[0]
-        followers, many = waiting.followers, len(waiting.events.ends)
+        followers, many = waiting.followers, min(len(waiting.events.ends), waiting.taken + most)
         if waiting.taken >= many or not followers:
             self.waiting.popleft()
             if not followers and many:
@@ -497,7 +505,26 @@ class Scheduler:
             finally:
                 waiting.taken += taken
 
-        self.perform(take, (waiting, waiting.taken))
+        try:
+            self.perform(lambda: self._refusing(take), (waiting, waiting.taken))
+        except (LimitError, MemoryError) as error:
+            if self.item is not None:
+                raise
+            if len(followers) == 1 and len(events.ends) > 1:
+                self._take_first(len(events.ends) // 2)
+                return
+            error.add_note(f"the event at time {int(events.ends[0])} was not taken in")
+            waiting.taken += 1
+            self.report(error)
+
+    def _refusing(self, work: Callable[[], None]) -> None:
+        """Take in events; what a limit stops there is undone, unless it is a transaction."""
+        try:
+            work()
+        except LimitError as error:
+            if error is not self.known:
+                self._over = error
+            raise
 
     def _cause_events(self, events: EventBatch, followers: tuple[Follower, ...]) -> None:
         """Events that an action or a callback publishes are effects, one by one."""

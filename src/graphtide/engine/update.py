@@ -16,6 +16,7 @@ from graphtide.engine.transaction import MultiStepTransaction
 from graphtide.errors import DataError, GraphtideError
 from graphtide.functions.templates import FilledQuad, fill_template
 from graphtide.kernel.batch import VALUES, Ints
+from graphtide.kernel.search.program import reject_lookups
 from graphtide.lang.sparql.parse import parse_update
 from graphtide.rdf.formats.change_log import read_changes
 
@@ -38,6 +39,8 @@ def run_update(
     runtime.flush()
     request = parse_update(text) if isinstance(text, str) else text
     runtime.reject_inside_callback("update()")
+    if not runtime.store.stores:  # before anything of it is applied, which could not be undone
+        reject_lookups(1)
     folder = None if load_from is None else Path(load_from)
     with runtime.schedule:
         stamp = runtime.reach(time)

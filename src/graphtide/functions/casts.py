@@ -64,6 +64,8 @@ def cast_to_string(term: Term) -> Term:
             return to_term(Text(term.value))
         case None:
             raise ExpressionError(f"{term} cannot be cast to a string")
+        case num.Number() as number:
+            return to_term(Text(num.string_of(number)))
         case value:
             return to_term(Text(to_term(value).value))
 

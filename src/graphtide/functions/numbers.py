@@ -252,6 +252,27 @@ def _decimal_text(value: Decimal) -> str:
     return "0" if text == "-0" else text
 
 
+def string_of(number: Number) -> str:
+    """The text of a number that is cast to a string.
+
+    https://www.w3.org/TR/xpath-functions-31/#casting-to-string: a large or small float or double
+    has an exponent.
+
+    >>> [string_of(double(value)) for value in (1e-7, 1e-6, 123456.5, 1e6, -1.25e30, -0.0)]
+    ['1.0E-7', '0.000001', '123456.5', '1.0E6', '-1.25E30', '-0']
+    """
+    text = str(number)
+    value = number.value
+    if not isinstance(value, float) or value == 0 or not math.isfinite(value):
+        return text
+    if 1e-6 <= abs(value) < 1e6:
+        return text
+    sign, digits, exponent = Decimal(text).normalize(EXACT).as_tuple()
+    first, *rest = map(str, digits)
+    fraction, shift = "".join(rest) or "0", len(digits) - 1 + int(exponent)
+    return f"{'-' if sign else ''}{first}.{fraction}E{shift}"
+
+
 def _floating_text(value: float, *, single: bool) -> str:
     if math.isnan(value):
         return "NaN"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ Int = int | np.signedinteger[Any]
 """An integer inside a compiled loop: Python's or NumPy's."""
 
 Longs = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
 
 TX = 0
 DIFF = 1
@@ -69,15 +71,26 @@ def merge_batches(parts: Sequence[Ints], width: int) -> Ints:
     return joined[np.argsort(joined[:, TX], kind="stable")]
 
 
-def longer(rows: Ints) -> Ints:
+def longer(rows: Array) -> Array:
     """A copy of an array with room for twice as many rows; an error if that is not allowed.
 
     >>> longer(np.ones((2, 3), np.int32)).shape
     (4, 3)
     """
     allowance().allow(2 * rows.nbytes)
-    grown = np.empty((2 * len(rows), rows.shape[1]), np.int32)
-    grown[: len(rows)] = rows
+    return as_long(rows, 2 * len(rows))
+
+
+def as_long(array: Array, rows: int) -> Array:
+    """An array, or a longer copy with room for this many rows.
+
+    >>> as_long(np.ones((1, 2), np.int64), 2).tolist()
+    [[1, 1], [0, 0]]
+    """
+    if len(array) >= rows:
+        return array
+    grown: Any = np.zeros((rows, *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
     return grown
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs, as_long
 from graphtide.kernel.ordered import ID, TIMES, OrderedValues, Trees, change_times, outermost
 from graphtide.kernel.rowtable import (
     HEAD,
@@ -375,9 +375,8 @@ class GroupTable:
         ):
             table, trees, totals = self._table.arrays, self.values.arrays, self.totals
             own = totals, self._columns, self._aggregates, self._key, self._most, self._shown
-            self._viewed = (None,) * 4  # also after an interrupt
-            self._block = make_block((*table[:-1], *trees, *own, *self._scratch, self._picked))
-            self._viewed = table, trees, totals, self._scratch
+            block = make_block((*table[:-1], *trees, *own, *self._scratch, self._picked))
+            self._block, self._viewed = block, (table, trees, totals, self._scratch)
 
     def rows(self, literals: Ints) -> Ints:
         """The changed rows of the last batch, given the ids of its numbers."""
@@ -398,14 +397,11 @@ class GroupTable:
         return len(np.unique((first << 32) + last))
 
     def _reserve(self, extra: int) -> None:
-        self._room = self._table.reserve(extra)
+        room = self._table.reserve(extra)
         many = len(self._table.arrays.rows)
-        if many > len(self.totals):
-            totals, shown = self.totals, self._shown
-            self.totals = np.zeros((many, totals.shape[1]), np.int64)
-            self.totals[: len(totals)] = totals
-            self._shown = np.zeros((many, shown.shape[1]), np.int32)
-            self._shown[: len(shown)] = shown
+        totals, shown = as_long(self.totals, many), as_long(self._shown, many)
+        # One assignment, after all that can fail: loops rely on the room for all three.
+        self.totals, self._shown, self._room = totals, shown, room
 
     def keys(self, groups: Ints) -> Ints:
         """The keys of some groups."""

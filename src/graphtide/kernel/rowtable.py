@@ -490,9 +490,11 @@ class RowTable:
                 heads[begin : begin + size] = t.heads[start : start + size]
             else:
                 rehash(t.heads, start, size, heads, begin, new)
-        t.indexes[:, SIZE] = sizes
-        t.indexes[:, OFFSET] = offsets[:-1]
-        self.arrays = t._replace(heads=heads)
+        # Not in place: an interrupt would leave sizes that the old heads do not have.
+        indexes = t.indexes.copy()
+        indexes[:, SIZE] = sizes
+        indexes[:, OFFSET] = offsets[:-1]
+        self.arrays = t._replace(heads=heads, indexes=indexes)
 
 
 def empty_indexes(keys: Sequence[Sequence[int]], offset: int) -> Ints:

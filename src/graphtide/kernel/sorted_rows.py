@@ -158,9 +158,9 @@ class SortedRows:
         self._values.reserve(len(batch))
         table, trees = self._table.arrays, self._values.arrays
         if self._viewed[0] is not table or self._viewed[1] is not trees:
-            self._viewed = (None, None)  # also after an interrupt
-            self._block = make_block((*table[:-1], *trees, self._root))
-            self._viewed = table, trees
+            # One assignment: the arrays of the block in use must stay alive.
+            block = make_block((*table[:-1], *trees, self._root))
+            self._block, self._viewed = block, (table, trees)
 
     def step(
         self, batch: Ints, begin: int, known: int, classes: Ints, numbers: Numbers, bound: float

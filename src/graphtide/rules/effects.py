@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from graphtide.engine.query_host import DroppedToken
     from graphtide.engine.timers import Subscription
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.limits import Limits
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import Agenda
     from graphtide.rules.change_events import ChangeSource, RowChange
@@ -59,6 +60,11 @@ class GraphConnection:
     def transactions(self) -> int:
         """How many transactions the graph has committed."""
         return self._runtime.transactions
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the graph."""
+        return self._runtime.limits
 
     @property
     def has_windows(self) -> bool:

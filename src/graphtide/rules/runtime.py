@@ -19,7 +19,7 @@ from graphtide.engine.events import EventBatch, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.timers import Due, Phase
 from graphtide.errors import ActionError, GraphtideError
-from graphtide.limits import MAX_FIRINGS
+from graphtide.limits import MAX_FIRINGS, Allowance
 from graphtide.patterns.complex_events import complex_batch
 from graphtide.rules.agenda import Agenda, ChosenFiring, PendingFiring, RuleMatches, in_firing_order
 from graphtide.rules.firing import Cascade, FiringLog
@@ -151,7 +151,8 @@ class RuleEngine:
         """
         self._enter(0)
         if self.detection is not None and self.detection.next_time() <= due.time:
-            found = self.detection.pass_time(due.time + 1)
+            with self._allowed():
+                found = self.detection.pass_time(due.time + 1)
             if self.tracer is not None and not found:
                 self.tracer.settle()
             if found:
@@ -159,7 +160,8 @@ class RuleEngine:
                 self._cascade.count_end("timer", due.time, [names[each.pattern] for each in found])
                 self._take_part(replace(complex_batch(found), simultaneous=True))
             return
-        waited = self.rules.advance(due.time + 1)
+        with self._allowed():
+            waited = self.rules.advance(due.time + 1)
         if waited:
             fired = [s.entry.matcher.rule.name for s in waited for _ in range(len(s.matches))]
             self._cascade.count_end("absence", due.time, fired)
@@ -311,7 +313,8 @@ class RuleEngine:
         free, order = self._is_independent(), self.rules.order
         tokens, done, at, self.taken = detection.savepoint(), 0, 0, 0
         try:
-            expanded = detection.expand(events, order, self._read(detection))
+            with self._allowed():
+                expanded = detection.expand(events, order, self._read(detection))
             every, causes = expanded.events, expanded.places // 4
             many = len(every) if free else self._first_timer(expanded)
             while at < many and (free or not at):
@@ -351,10 +354,13 @@ class RuleEngine:
         """Match events, each with the complex events that it completes right after it."""
         read = self._read(detection)
         if len(events.ends) == 1 and not events.simultaneous:
-            for one in detection.expand_one(events, self.rules.order, read):
+            with self._allowed():
+                every = detection.expand_one(events, self.rules.order, read)
+            for one in every:
                 self._take_part(one.scheduled_as(events))
             return
-        expanded, at = detection.expand(events, self.rules.order, read).events, 0
+        with self._allowed():
+            expanded, at = detection.expand(events, self.rules.order, read).events, 0
         while at < len(expanded):
             at += self._take_part(expanded.slice(at, len(expanded)))
 
@@ -393,7 +399,12 @@ class RuleEngine:
 
     def _match(self, events: EventBatch) -> list[RuleMatches]:
         before = events.transactions
-        return self.rules.take(events, self._graph.transactions if before is None else before)
+        with self._allowed():
+            return self.rules.take(events, self._graph.transactions if before is None else before)
+
+    def _allowed(self) -> Allowance:
+        """What matching events may take; actions are not part of it, which may call users' code."""
+        return Allowance(self._graph.limits, "flush")
 
     def _take_many(self, events: EventBatch, causes: Longs | None) -> int:
         """Match several events, and fire what they complete; how many of them are through."""

@@ -157,6 +157,25 @@ class QueryWindows:
 
     # --- closes ---
 
+    @property
+    def is_settled(self) -> bool:
+        """True if a close that changes nothing repeats the last result, which nobody else gets."""
+        waits = self._pending or self.query.history() or self._callbacks
+        return self._prepared is None and self._results.is_bounded and not waits
+
+    def repeat(self, times: Longs, period: int, many: int) -> None:
+        """Put out the same result at some times, and again in each of some periods."""
+        repeated = self._answer.elements() if self.windowed.output == "RSTREAM" else ()
+        rows = np.array(list(repeated), np.int32).reshape(-1, len(self.variables))
+        total, size = many * len(times), len(rows)
+        made = min(total, self._results.most(size))
+        last = np.arange(max(0, many - made // len(times) - 1), many)
+        every = (times + period * last[:, None]).reshape(-1)[-made:]
+        starts = np.arange(made + 1, dtype=np.int64) * size
+        self._results.evicted += (total - made) * size
+        self._results.add(ResultRun(every, starts, np.tile(rows, (made, 1))))
+        self.query.evicted = self._results.evicted
+
     def take(self, numbers: Longs, times: Longs) -> None:
         """Put out results for closes, given as transaction numbers and times; all or none."""
         pending, answer, evaluated = dict(self._pending), dict(self._answer), self._evaluated

@@ -17,8 +17,9 @@ from graphtide.engine.timers import ALL_STREAMS, Due, Phase
 from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
+from graphtide.limits import Allowance
 from graphtide.rdf.holders import flat_ids
-from graphtide.streams import reports
+from graphtide.streams import quiet, reports
 from graphtide.streams import windows as win
 from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of
 from graphtide.streams.publisher import EventPublisher
@@ -48,6 +49,9 @@ class WindowRegistry:
         self._more = False  # whether something is left to close, or came while windows closed
         self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
         self._reports: deque[reports.WindowReport] = deque()
+        self._ahead = -win.UNLIMITED
+        """The time up to which was asked last what is due."""
+        self._left: Allowance | None = None  # what the closes up to that time may take
         self._notices: deque[tuple[reports.WindowReader, int]] = deque()
         """Queries whose callbacks are to see their last results, and how many of these."""
         self.publisher = EventPublisher(runtime, self._is_apart, self)
@@ -239,7 +243,14 @@ class WindowRegistry:
             waiting = [s.first_waiting() if every else s.first_unseen() for s in streams]
             dues += [Due(time, Phase.EVENT) for time in waiting if time is not None]
         first = min(dues, default=None)
-        return None if first is None or first.time > to else first
+        if first is None or first.time > to:
+            return None
+        if to != self._ahead:
+            self._ahead, self._left = to, Allowance(self._runtime.limits, "flush")
+        if self._left is not None and self._left.is_over():  # the next call goes on
+            left, self._ahead = self._left, -win.UNLIMITED
+            left.check_time()
+        return first
 
     def run_due(self, due: Due, cause: object) -> None:
         """Close windows, or release the events that have waited until a time."""
@@ -248,8 +259,9 @@ class WindowRegistry:
         if not self.publisher.in_order:
             self.advance(due.time, cause)
         elif due.phase is Phase.CLOSE:
+            mark = max(due.time, self._quiet_until(cause))
             for stream in rising:
-                stream.watermark = max(stream.watermark, due.time)
+                stream.watermark = max(stream.watermark, mark)
             self._move()
         elif cause is ALL_STREAMS:
             self.advance(due.time, cause)
@@ -257,6 +269,17 @@ class WindowRegistry:
             for stream in tuple(self.streams.values()):
                 if stream is not cause and stream.first_unseen() == due.time:
                     stream.publish_until(due.time)
+
+    def _quiet_until(self, cause: object) -> int:
+        """Return up to when closes change nothing, and nothing else is due."""
+        to = quiet.quiet_until(self._windows.values(), self._ahead)
+        for stream in self.streams.values():
+            if (time := stream.first_waiting()) is not None:
+                to = min(to, time - 1)
+        for follower in self._runtime.schedule.followers:
+            if not isinstance(follower, Streams) and (due := follower.next_due(to, cause)):
+                to = min(to, due.time - 1)
+        return to
 
     def advance(self, to: int, cause: object = ALL_STREAMS) -> None:
         """Raise watermarks: no event before that time comes any more."""
@@ -272,10 +295,14 @@ class WindowRegistry:
         self._moving = True
         try:
             self._finish()
+            left: Allowance | None = None  # most moves close once
             while self._close():
                 self._finish()
                 if not self._more or not any(placed.is_due() for placed in self._windows.values()):
                     break
+                left = left or Allowance(self._runtime.limits, "flush")
+                left.check_time()
+                quiet.skip(self._windows.values(), self._runtime)
         finally:
             self._moving = False
         for stream in self.streams.values():

@@ -62,6 +62,13 @@ class WindowReader(Protocol):
     windows: dict[int, Asked]
     reevaluated: SelectQuery | None
 
+    @property
+    def is_settled(self) -> bool:
+        """True if a close that changes nothing repeats the last result, which nobody else gets."""
+
+    def repeat(self, times: Longs, period: int, many: int) -> None:
+        """Put out the same result at some times, and again in each of some periods."""
+
     def savepoint(self) -> Any:  # noqa: ANN401 - it is the query's own
         """What `roll_back` needs."""
 

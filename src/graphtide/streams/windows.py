@@ -409,6 +409,36 @@ class WindowContent:
             case _:
                 return UNLIMITED
 
+    def quiet(self, watermark: int) -> range:
+        """Return the next closes up to a watermark that change nothing, if this is known of any."""
+        if not isinstance(self.shape, TimeWindow) or self.shape.alignment == "rsp4j":
+            return range(0)
+        begun = self._begun(self.shape)
+        if begun is None:
+            return range(0)
+        end = watermark - self._lead(self.shape) + 1
+        if self._left < self._entered:
+            end = min(end, *self.shape.leaves(self._events.times(self._left, self._left + 1)))
+        if self._entered < self._events.end:
+            next_ = self._events.times(self._entered, self._entered + 1)
+            end = min(end, *self.shape.enters(next_))
+        return range(begun + self.shape.step, int(end), self.shape.step)
+
+    def quiet_watermark(self) -> int:
+        """Return the last watermark up to which nothing that is due changes the content."""
+        due = self.next_watermark()
+        if due is None:
+            return UNLIMITED
+        closes = self.quiet(UNLIMITED)
+        if not len(closes) or not isinstance(self.shape, TimeWindow):
+            return due - 1
+        return closes[-1] + self.shape.step + self._lead(self.shape) - 1
+
+    def pass_closes(self, ticks: int) -> None:
+        """Pass quiet closes of some ticks, a multiple of the step."""
+        if self._last is not None:
+            self._last += ticks
+
     def _begun(self, shape: TimeWindow) -> int | None:
         """The last close that there was, or the one before the first; None before any event."""
         moments = self._events.moments

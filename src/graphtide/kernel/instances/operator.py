@@ -93,11 +93,12 @@ class Instances:
 
     def _make_room(self, left: int) -> None:
         wanted = max(LEAST_RESERVED, len(self._table) // 4)
-        self._regs[ROOM] = self._table.reserve(min(wanted, 2 * left + 2))
+        room = self._table.reserve(min(wanted, 2 * left + 2))
         missing = len(self._table.arrays.rows) - len(self._state)
         if missing > 0:
             more = np.zeros((missing, self._state.shape[1]), np.int32)
             self._state = np.concatenate([self._state, more])
+        self._regs[ROOM] = room  # last: loops rely on it for the table and the state
 
     def held_ids(self) -> Iterator[Ints]:
         """The values of all instances; their first column is a group."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.kernel.batch import VALUES, Ints, Longs
+from graphtide.kernel.batch import VALUES, Ints, Longs, as_long
 from graphtide.kernel.jointree import state as cells
 from graphtide.kernel.jointree.groups import drop_groups, write_rows
 from graphtide.kernel.jointree.step import tree_step
@@ -44,7 +44,7 @@ class WeightTable:
     def arrays(self) -> tuple[Any, ...]:
         """The arrays, as loops take them, with a weight for each row for which there is room."""
         arrays = self.table.arrays
-        self.weights = _as_long(self.weights, len(arrays.rows))
+        self.weights = as_long(self.weights, len(arrays.rows))
         return (*arrays[:-1], self.weights)
 
     @property
@@ -151,15 +151,15 @@ class JoinTree:
             self.groups.table.reserve(need)
             used = int(self._state[cells.EVENTS] + self._lists[-1, cells.MANY])
             if used > len(self._events):
-                self._events = _as_long(self._events, 2 * used)
+                self._events = as_long(self._events, 2 * used)
 
     def _laid_out(self) -> Block:
         """Lay out all arrays; those that belong together are as long as each other."""
         tables = (*self.keys.arrays(), *self.groups.arrays(), *self._changes.arrays())
         events = len(self._events)
-        self._shown = _as_long(self._shown, len(self.groups.weights))
-        self._results = _as_long(self._results, events)
-        self._pending = _as_long(self._pending, events * len(self._aggregates))
+        self._shown = as_long(self._shown, len(self.groups.weights))
+        self._results = as_long(self._results, events)
+        self._pending = as_long(self._pending, events * len(self._aggregates))
         given = (*self._layout, self._aggregates, self._arguments)
         own = (*self._work, self._state, self._events, self._results, self._pending)
         return make_block((*tables, *given, *own))
@@ -210,12 +210,3 @@ class JoinTree:
         tables = self.keys.nbytes + self.groups.nbytes + self._changes.nbytes
         arrays = (self._shown, self._events, self._results, self._pending, *self._work)
         return tables + sum(array.nbytes for array in arrays)
-
-
-def _as_long(array: Any, rows: int) -> Any:  # noqa: ANN401 - of any type
-    """An array, or a longer copy with so many rows."""
-    if len(array) >= rows:
-        return array
-    grown = np.zeros((rows, *array.shape[1:]), array.dtype)
-    grown[: len(array)] = array
-    return grown

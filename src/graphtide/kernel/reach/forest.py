@@ -25,13 +25,16 @@ from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX, VALUES
 
 if TYPE_CHECKING:
-    from graphtide.arrays import Ints1, Ints2, Longs1
+    from graphtide.arrays import Ints1, Ints2, Longs1, Longs2
     from graphtide.kernel.batch import Int, Ints
     from graphtide.kernel.rowtable import Table
 
-OUT, IN, MARK, WANTED, PLACE, SIZE, CAPACITY = range(7)
+OUT, IN, MARK, WANTED, PLACE, SIZE = range(6)
 """Columns of `of_node`: first edges + 1, stamp of the last visit, demand, place in `sources` + 1
-(0: no tree), and the tree's nodes and cells."""
+(0: no tree), and the tree's nodes."""
+
+BEGIN, CAPACITY = 0, 1
+"""Columns of `places`: a tree's first cell, and how many cells it has."""
 
 NEXT, PREV = 0, 1
 """Columns of `of_edge`, from the same node; two further on, to the same node."""
@@ -58,7 +61,7 @@ class Forest(NamedTuple):
     edges: Table
     of_node: Ints2
     of_edge: Ints2
-    starts: Longs1
+    places: Longs2
     cells: Ints2
     sources: Ints1
     listed: Ints1
@@ -76,8 +79,8 @@ def home(node: Int, capacity: Int) -> Int:
 @inlined
 def find_cell(f: Forest, source: Int, node: Int) -> Int:
     """The cell of a node in a tree that has cells, or the empty one where it would be."""
-    capacity = f.of_node[source, CAPACITY]
-    begin = f.starts[source]
+    capacity = f.places[source, CAPACITY]
+    begin = f.places[source, BEGIN]
     at = home(node, capacity)
     while f.cells[begin + at, 0] != 0 and f.cells[begin + at, 0] != node + 1:
         at += 1
@@ -98,8 +101,8 @@ def parent_of(f: Forest, source: Int, node: Int) -> Int:
 @inlined
 def empty_cell(f: Forest, source: Int, node: Int) -> None:
     """Take a node out of a tree, moving later cells of its probe sequence back."""
-    capacity = f.of_node[source, CAPACITY]
-    begin = f.starts[source]
+    capacity = f.places[source, CAPACITY]
+    begin = f.places[source, BEGIN]
     gap = find_cell(f, source, node) - begin
     probe = gap
     while True:
@@ -136,34 +139,34 @@ def write_pair(f: Forest, out: Ints, n: Int, tx: Int, diff: Int, source: Int, no
 
 
 @inlined
-def move_tree(f: Forest, source: Int, cells: Ints, begin: Int, capacity: Int) -> None:
-    """Move a tree to other cells, of another array or the same."""
+def move_tree(f: Forest, to: Forest, source: Int, begin: Int, capacity: Int) -> None:
+    """Move a tree to other cells, of another forest's arrays or the same."""
     for k in range(begin, begin + capacity):
-        cells[k, 0] = 0
-    old = f.starts[source]
-    for k in range(old, old + f.of_node[source, CAPACITY]):
+        to.cells[k, 0] = 0
+    old = f.places[source, BEGIN]
+    for k in range(old, old + f.places[source, CAPACITY]):
         if f.cells[k, 0] != 0:
             at = home(f.cells[k, 0] - 1, capacity)
-            while cells[begin + at, 0] != 0:
+            while to.cells[begin + at, 0] != 0:
                 at += 1
                 if at == capacity:
                     at = 0
-            cells[begin + at, 0] = f.cells[k, 0]
-            cells[begin + at, 1] = f.cells[k, 1]
-    f.starts[source] = begin
-    f.of_node[source, CAPACITY] = capacity
+            to.cells[begin + at, 0] = f.cells[k, 0]
+            to.cells[begin + at, 1] = f.cells[k, 1]
+    to.places[source, BEGIN] = begin
+    to.places[source, CAPACITY] = capacity
 
 
 @compiled
-def compact(f: Forest, cells: Ints2) -> None:
-    """Move all trees to a new array, each with just enough cells."""
+def compact(f: Forest, to: Forest) -> None:
+    """Move all trees to the cells of another forest, each with just enough of them."""
     used = 0
     for k in range(f.meta[TREES]):
         source = f.sources[k]
         capacity = f.of_node[source, SIZE] * 4 // 3 + 1
-        move_tree(f, source, cells, used, capacity)
+        move_tree(f, to, source, used, capacity)
         used += capacity
-    f.meta[USED] = used
+    to.meta[USED] = used
 
 
 @compiled
@@ -190,12 +193,12 @@ def grow(f: Forest, source: Int, count: Int, stamp: Int, tx: Int, out: Ints2, st
         state[NEED] = count
         return ROWS
     size = f.of_node[source, SIZE] + count
-    if size * 8 > f.of_node[source, CAPACITY] * 7:
+    if size * 8 > f.places[source, CAPACITY] * 7:
         capacity = size * 4 // 3 + 1 if size == count else size * 3 // 2 + 1
         if f.meta[USED] + capacity > len(f.cells):
             state[NEED] = capacity
             return CELLS
-        move_tree(f, source, f.cells, f.meta[USED], capacity)
+        move_tree(f, f, source, f.meta[USED], capacity)
         f.meta[USED] += capacity
     f.of_node[source, SIZE] = size
     f.meta[PAIRS] += count

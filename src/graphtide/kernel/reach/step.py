@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphtide.jit import compiled, inlined
 from graphtide.kernel import rowtable as table
-from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs, empty_batch
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, as_long, empty_batch
 from graphtide.kernel.reach import forest as trees
 from graphtide.kernel.reach.forest import Forest
 from graphtide.limits import allowance
@@ -158,15 +158,15 @@ def change_edge(f: Forest, edges: Ints2, every: bool, key: Ints2, out: Ints2, st
 
 
 @inlined
-def drop_tree(f: Forest, source: Int, tx: Int, out: Ints, state: Longs) -> Int:
+def drop_tree(f: Forest, source: Int, tx: Int, out: Ints, state: Longs1) -> Int:
     """Remove a tree; its cells are free when trees are compacted."""
     n, size = state[trees.WROTE], f.of_node[source, trees.SIZE]
     if n + size > len(out):
         state[trees.NEED] = size
         return trees.ROWS
-    begin = f.starts[source]
+    begin = f.places[source, trees.BEGIN]
     if size > 0:
-        for k in range(begin, begin + f.of_node[source, trees.CAPACITY]):
+        for k in range(begin, begin + f.places[source, trees.CAPACITY]):
             if f.cells[k, 0] != 0:
                 trees.write_pair(f, out, n, tx, -1, source, f.cells[k, 0] - 1)
                 n += 1
@@ -176,7 +176,7 @@ def drop_tree(f: Forest, source: Int, tx: Int, out: Ints, state: Longs) -> Int:
     f.of_node[last, trees.PLACE] = place
     f.of_node[source, trees.PLACE] = 0
     f.of_node[source, trees.SIZE] = 0
-    f.of_node[source, trees.CAPACITY] = 0
+    f.places[source, trees.CAPACITY] = 0
     f.meta[trees.TREES] -= 1
     f.meta[trees.PAIRS] -= size
     state[trees.WROTE] = n
@@ -289,9 +289,9 @@ class ReachKernel:
         self._forest = Forest(
             nodes=self._nodes.arrays,
             edges=self._edges.arrays,
-            of_node=np.empty((0, 7), np.int32),
+            of_node=np.empty((0, 6), np.int32),
             of_edge=np.empty((0, 4), np.int32),
-            starts=np.empty(0, np.int64),
+            places=np.empty((0, 2), np.int64),
             cells=np.empty((16, 2), np.int32),
             sources=nothing,
             listed=nothing,
@@ -338,23 +338,24 @@ class ReachKernel:
 
     def _reserve(self) -> None:
         """Make room for more nodes and edges."""
-        f = self._forest
+        f, meta = self._forest, self._forest.meta.copy()
+        self._nodes.arrays, self._edges.arrays = f.nodes, f.edges  # as of the last success
         rooms = [t.reserve(max(8, len(t) // 2)) for t in (self._nodes, self._edges)]
-        f.meta[trees.MOST_NODES] = len(self._nodes) + rooms[0]
-        f.meta[trees.MOST_EDGES] = len(self._edges) + rooms[1]
+        meta[trees.MOST_NODES] = len(self._nodes) + rooms[0]
+        meta[trees.MOST_EDGES] = len(self._edges) + rooms[1]
         nodes, edges = self._nodes.arrays, self._edges.arrays
         many = len(nodes.rows)
         self._forest = Forest(
             nodes=nodes,
             edges=edges,
-            of_node=_enlarged(f.of_node, many),
-            of_edge=_enlarged(f.of_edge, len(edges.rows)),
-            starts=_enlarged(f.starts, many),
+            of_node=as_long(f.of_node, many),
+            of_edge=as_long(f.of_edge, len(edges.rows)),
+            places=as_long(f.places, many),
             cells=f.cells,
-            sources=_enlarged(f.sources, many),
-            listed=_enlarged(f.listed, many),
-            queue=_enlarged(f.queue, many),
-            meta=f.meta,
+            sources=as_long(f.sources, many),
+            listed=as_long(f.listed, many),
+            queue=as_long(f.queue, many),
+            meta=meta,
         )
 
     def _compact(self, need: int) -> None:
@@ -364,9 +365,14 @@ class ReachKernel:
         used = int((sizes.astype(np.int64) * 4 // 3 + 1).sum()) + need
         room = used * 3 // 2 if used < 1 << 20 else used * 9 // 8
         allowance().allow(8 * room)
-        cells = np.empty((max(room, 16), 2), np.int32)
-        trees.compact(f, cells)
-        self._forest = f._replace(cells=cells)
+        # Other arrays for all that changes: an interrupt leaves the old ones as they were.
+        moved = f._replace(
+            cells=np.empty((max(room, 16), 2), np.int32),
+            places=np.zeros_like(f.places),
+            meta=f.meta.copy(),
+        )
+        trees.compact(f, moved)
+        self._forest = moved
 
     def held_ids(self) -> Iterator[Ints]:
         """The nodes of all edges, which are those of the trees too, the sources, and the graphs."""
@@ -383,15 +389,7 @@ class ReachKernel:
         return self._nodes.nbytes + self._edges.nbytes + own
 
 
-def _enlarged(array: Any, size: int) -> Any:  # noqa: ANN401 - of any type
-    """A copy of an array with room for more rows, whose content is not defined."""
-    larger = np.empty((size, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
 def _longer(out: Ints, wrote: int, need: int) -> Ints:
     size = max(2 * len(out), wrote + need)
     allowance().allow(size * out.shape[1] * out.itemsize)
-    grown: Ints = _enlarged(out[:wrote], size)
-    return grown
+    return as_long(out[:wrote], size)

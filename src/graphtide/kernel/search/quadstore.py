@@ -137,8 +137,8 @@ class QuadStore:
     def _settle(self) -> None:
         """Compile the programs if they have changed: once for all that a query installs."""
         if self._stale:
-            self._stale = False
             self._compile()
+            self._stale = False
 
     def counts(self) -> dict[str, int]:
         """How many changes had an effect, and how many had none, by reason."""
@@ -507,21 +507,23 @@ class QuadStore:
 
     def _compile(self) -> None:
         """Compile all programs; relink the quads only if the indexes have changed."""
-        self._order = list(self._programs)
-        before = self._compiled
+        order, before = list(self._programs), self._compiled
         gone = self._gone.recent(self.changed, len(self))
-        self._compiled = compile_programs(list(self._programs.values()), before, gone)
+        compiled = compile_programs(list(self._programs.values()), before, gone)
         self._left, self._single = UNKNOWN, (None, {})
-        widest = int(self._compiled.plan.programs[:, col.OUTPUTS].max(initial=0))
-        if self._out.shape[1] != 3 + widest:
-            self._out = np.empty((256, 3 + widest), np.int32)
-        if (before.keys, before.links) != (self._compiled.keys, self._compiled.links):
-            self._relink(before)
+        widest, out = int(compiled.plan.programs[:, col.OUTPUTS].max(initial=0)), self._out
+        if out.shape[1] != 3 + widest:
+            out = np.empty((256, 3 + widest), np.int32)
+        if (before.keys, before.links) != (compiled.keys, compiled.links):
+            self._compiled = NO_PROGRAMS  # after an interrupt, all indexes are made anew
+            self._relink(before, compiled)
+        # One assignment: a program writes rows of its width, by indexes that have its quads.
+        self._compiled, self._order, self._out = compiled, order, out
 
-    def _relink(self, before: Compiled) -> None:
+    def _relink(self, before: Compiled, compiled: Compiled) -> None:
         """Change the indexes, and add quads to those that lack them."""
-        if not self._compiled.extends(before):
+        if not compiled.extends(before):
             before = NO_PROGRAMS
-        if len(before.keys) < max(len(self._compiled.keys), len(self._table.arrays.indexes)):
-            self._table.change_indexes(self._compiled.keys, kept=len(before.keys))
-        link_table(self._table, self._plan.dispatch, before.plan.dispatch)
+        if len(before.keys) < max(len(compiled.keys), len(self._table.arrays.indexes)):
+            self._table.change_indexes(compiled.keys, kept=len(before.keys))
+        link_table(self._table, compiled.plan.dispatch, before.plan.dispatch)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from graphtide.kernel.batch import as_long, longer
 from graphtide.kernel.rowtable import HIGH, RowTable
 from graphtide.kernel.tokens import tables as col
 from graphtide.kernel.tokens.plain import tokens_plain_step
@@ -134,7 +135,7 @@ class TokenTable:
             if stopped == DONE:
                 break
             if stopped == FULL:
-                out, used = _doubled(out), _doubled(used)
+                out, used = longer(out), longer(used)
             else:
                 self._make_room()
         regs = self._tokens.regs
@@ -154,17 +155,20 @@ class TokenTable:
         before = int(z.regs[col.LIVE_TOKENS])
         tokens_sweep(z)
         live = int(z.regs[col.LIVE_TOKENS])
-        z.regs[col.SWEEP_AT] = max(LEAST, 2 * live, int(z.regs[col.HIGH_TOKEN]) // 4)
-        if 2 * live < before and live < len(z.data) // 2:
-            return
+        sweep_at = max(LEAST, 2 * live, int(z.regs[col.HIGH_TOKEN]) // 4)
+        if 2 * live >= before or live >= len(z.data) // 2:
+            self._grow(live)
+        z.regs[col.SWEEP_AT] = sweep_at  # last: loops rely on it for the room for partitions
+
+    def _grow(self, live: int) -> None:
+        """Double the room."""
+        z = self._tokens
+        self._keys.arrays = z.keys  # what was reserved before an interrupt is not in use
         self._keys.reserve(2 * live + LEAST)
-        missing = len(self._keys.arrays.rows) - len(z.chains)
-        chains = np.concatenate(
-            [z.chains, np.zeros((max(missing, 0), z.chains.shape[1]), np.int32)]
-        )
+        keys = self._keys.arrays
         self._tokens = z._replace(
-            data=_doubled(z.data), links=_doubled(z.links), chains=chains, heap=_doubled(z.heap),
-            keys=self._keys.arrays,
+            data=longer(z.data), links=longer(z.links), heap=longer(z.heap),
+            chains=as_long(z.chains, len(keys.rows)), keys=keys,
         )  # fmt: skip
 
     def sweep(self) -> None:
@@ -228,9 +232,3 @@ class TokenTable:
     def places(self) -> int:
         """The peak number of tokens, expired ones included."""
         return int(self._tokens.regs[col.HIGH_TOKEN])
-
-
-def _doubled(array: Longs) -> Longs:
-    grown = np.zeros((2 * len(array), *array.shape[1:]), np.int64)
-    grown[: len(array)] = array
-    return grown

@@ -231,9 +231,13 @@ class KernelTermTable:
     def _resize(self, capacity: int) -> None:
         """Give the arrays by id another size, at which all ids in use still fit."""
         used, self._block = self.top + 1, None
-        self.kinds = tables.resized(self.kinds, capacity, used)
-        self.numbers = tables.resized(self.numbers, capacity, used)
-        self._spans = tables.resized(self._spans, capacity, used)
+        typed = (
+            tables.resized(self.kinds, capacity, used),
+            tables.resized(self.numbers, capacity, used),
+        )
+        spans = tables.resized(self._spans, capacity, used)
+        # One assignment: loops tell by the spans how many ids there is room for.
+        (self.kinds, self.numbers), self._spans = typed, spans
 
     def _rehash(self, live: int, chosen: Bools) -> None:
         slots = np.zeros(max(128, 1 << (live * 2).bit_length()), np.int64)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 HEAPED: Final = 2
 """The cell of `meta` with the size of the heap; FREE, LIVE and JOURNALED are as in memories."""
 
-MATCHED: Final = 3
-"""The cell of the state with the number of matches that are decided."""
+MATCHED: Final = 4
+"""The cell of the state with the number of matches that are decided; the others are as in joins."""
 
 UNTIL, TIME, PLACE = 0, 1, 2
 """Columns of the heap; `ends` has the first two."""
@@ -251,7 +251,7 @@ def _end_waits(
 @inlined
 def _cancel(
     plan: layout.PlanArrays, pending: layout.PendingArrays, work: layout.WorkArrays, hit: Ints,
-    event: Longs,
+    event: Longs, state: Longs,
 ) -> None:  # fmt: skip
     """Remove the matches that an event forbids."""
     index, last = hit[layout.CONDITION], len(work.span) - 2
@@ -259,6 +259,7 @@ def _cancel(
     bucket = bucket_of(plan.keys, index, hit[layout.HIT_VALUES :], pending.heads.shape[1])
     place = pending.heads[index, bucket]
     while place >= 0:
+        state[layout.LEFT] -= 1
         following = pending.links[place, 2 * index]
         same = True
         for k in range(plan.keys[index, 0]):
@@ -277,12 +278,13 @@ def _cancel(
 @inlined
 def _is_forbidden(
     plan: layout.PlanArrays, memory: layout.MemoryArrays, work: layout.WorkArrays, row: Ints,
-    index: Int,
+    index: Int, state: Longs,
 ) -> bool:  # fmt: skip
     """Whether an event that came before forbids the match whose times are in `work.span`."""
     last = len(work.span) - 2
     place = memory.heads[index, bucket_of(plan.keys, index, row[1:], memory.heads.shape[1])]
     while place >= 0:
+        state[layout.LEFT] -= 1
         if same_key(plan, memory, index, place, row[1:]):
             work.span[last] = memory.when[place, layout.START]
             work.span[last + 1] = memory.when[place, layout.END]
@@ -295,14 +297,14 @@ def _is_forbidden(
 @inlined
 def _wait_of(
     plan: layout.PlanArrays, waits: Longs, memory: layout.MemoryArrays, work: layout.WorkArrays,
-    row: Ints, spans: Longs,
+    row: Ints, spans: Longs, state: Longs,
 ) -> Int:  # fmt: skip
     """Until when a match has to wait; FOREVER if it is forbidden already."""
     for k in range(len(work.span) - 2):
         work.span[k] = spans[k]
     until = -layout.FOREVER
     for index in range(len(waits)):
-        if _is_forbidden(plan, memory, work, row, index):
+        if _is_forbidden(plan, memory, work, row, index, state):
             return layout.FOREVER
         latest = layout.FOREVER
         for event in range(waits.shape[1]):
@@ -336,6 +338,9 @@ def take_batch(
     all matches. Stops with ROOM in the state if something else has run out; a further call goes on.
     """
     while True:
+        if state[layout.LEFT] <= 0:
+            state[layout.ROOM] = layout.TIME
+            return
         begin, event = state[layout.POSITION], len(events)
         if begin < len(hits):
             event = hits[begin, layout.EVENT]
@@ -360,7 +365,7 @@ def take_batch(
             state[layout.ROOM] = layout.JOURNAL_FULL
             return
         for i in range(begin, end):
-            _cancel(plan, pending, work, hits[i], events[event])
+            _cancel(plan, pending, work, hits[i], events[event], state)
             condition = hits[i, layout.CONDITION]
             if plan.retention[condition] != layout.NOT_RETAINED:
                 add_event(plan, memory, condition, hits[i, layout.HIT_VALUES :], events[event])
@@ -369,8 +374,10 @@ def take_batch(
             if state[layout.WRITTEN] == len(out):
                 state[layout.ROOM] = layout.OUTPUT_FULL
                 return
+            if state[layout.LEFT] <= 0:
+                break  # the matches of the event that are left come next: its hits are through
             n = state[MATCHED]
-            until = _wait_of(plan, waits, memory, work, rows[n], spans[n])
+            until = _wait_of(plan, waits, memory, work, rows[n], spans[n], state)
             if until < times[n]:
                 out[state[layout.WRITTEN]] = -1 - n
                 state[layout.WRITTEN] += 1

@@ -70,7 +70,8 @@ def take_hits(
     """Join hits, from `state[POSITION]` on; matches go to `rows` and `spans`.
 
     All hits of one event at one condition are joined before they are retained: an event is never
-    its own partner there. Stops before them if the output or the memory may be too small.
+    its own partner there. Stops before them if the output or the memory is too small, and anywhere
+    to have the time checked: `state[ROOM]` says why, and a further call goes on.
     """
     begin = state[layout.POSITION]
     while begin < len(hits):
@@ -85,21 +86,32 @@ def take_hits(
         if not expire(plan, memory, events[event, layout.END]):
             state[layout.POSITION], state[layout.ROOM] = begin, layout.JOURNAL_FULL
             return
-        written = state[layout.WRITTEN]
-        for i in range(begin, end):
+        retained = plan.retention[condition] != layout.NOT_RETAINED
+        if retained and not has_room(memory, end - begin):
+            state[layout.POSITION], state[layout.ROOM] = begin, layout.MEMORY_FULL
+            return
+        if retained and not can_journal(plan, memory, end - begin):
+            state[layout.POSITION], state[layout.ROOM] = begin, layout.JOURNAL_FULL
+            return
+        i, written = begin, state[layout.WRITTEN]
+        if state[layout.HIT] > 0:
+            i, written = state[layout.HIT] - 1, state[layout.REACHED]
+            state[layout.HIT] = 0
+        while i < end:
+            if state[layout.LEFT] <= 0:
+                state[layout.POSITION], state[layout.ROOM] = begin, layout.TIME
+                state[layout.HIT], state[layout.REACHED] = i + 1, written
+                return
             written = join_hit(
-                plan, memory, facts, work, hits[i], events[event], rows, spans, written
+                plan, memory, facts, work, hits[i], events[event], rows, spans, written, state
             )
             if written < 0:
-                state[layout.POSITION] = begin
+                state[layout.POSITION], state[layout.DEPTH] = begin, 0
+                state[layout.ROOM] = layout.OUTPUT_FULL
                 return
-        if plan.retention[condition] != layout.NOT_RETAINED:
-            if not has_room(memory, end - begin):
-                state[layout.POSITION], state[layout.ROOM] = begin, layout.MEMORY_FULL
-                return
-            if not can_journal(plan, memory, end - begin):
-                state[layout.POSITION], state[layout.ROOM] = begin, layout.JOURNAL_FULL
-                return
+            if state[layout.DEPTH] == 0:
+                i += 1
+        if retained:
             for i in range(begin, end):
                 add_event(plan, memory, condition, hits[i, layout.HIT_VALUES :], events[event])
         state[layout.WRITTEN] = written
@@ -149,22 +161,33 @@ def join_hit(
     rows: Ints,
     spans: Longs,
     written: Int,
+    state: Longs,
 ) -> Int:
-    """Write the matches that an event completes; rows written so far, -1 if there is no room."""
+    """Write the matches that an event completes; rows written so far, -1 if there is no room.
+
+    If no steps are left, `state[DEPTH]` and `work` have the place where a further call goes on.
+    """
     first = hit[layout.CONDITION]
     joins = len(plan.retention) - 1
-    for v in range(plan.variables):
-        work.binding[v] = hit[layout.HIT_VALUES + v]
-    bind_event(work, first, event)
-    if not all_hold(plan, work, first, 0):
-        return written
-    if joins == 0:
-        return write_match(plan, facts, work, hit[layout.EVENT], rows, spans, written)
-    depth = 0
-    index = plan.lookups[first, 0]
     buckets = memory.heads.shape[1]
-    work.at[0] = memory.heads[index, bucket_of(plan.keys, index, work.binding, buckets)]
+    depth = state[layout.DEPTH] - 1
+    state[layout.DEPTH] = 0
+    if depth < 0:
+        for v in range(plan.variables):
+            work.binding[v] = hit[layout.HIT_VALUES + v]
+        bind_event(work, first, event)
+        if not all_hold(plan, work, first, 0):
+            return written
+        if joins == 0:
+            return write_match(plan, facts, work, hit[layout.EVENT], rows, spans, written, state)
+        depth = np.int64(0)
+        index = plan.lookups[first, 0]
+        work.at[0] = memory.heads[index, bucket_of(plan.keys, index, work.binding, buckets)]
     while depth >= 0:
+        if state[layout.LEFT] <= 0:
+            state[layout.DEPTH] = depth + 1
+            return written
+        state[layout.LEFT] -= 1
         place = work.at[depth]
         if place < 0:
             depth -= 1
@@ -186,7 +209,7 @@ def join_hit(
             bucket = bucket_of(plan.keys, index, work.binding, buckets)
             work.at[depth] = memory.heads[index, bucket]
         else:
-            written = write_match(plan, facts, work, hit[layout.EVENT], rows, spans, written)
+            written = write_match(plan, facts, work, hit[layout.EVENT], rows, spans, written, state)
             if written < 0:
                 return written
     return written
@@ -201,10 +224,11 @@ def write_match(
     rows: Ints,
     spans: Longs,
     written: Int,
+    state: Longs,
 ) -> Int:
     """Write a match once for each fact that is older than all its events."""
     if len(plan.fact_columns) == 0:
-        if written >= len(rows):
+        if written >= len(rows) or written >= len(spans):
             return -1
         _write(work, event, rows, spans, written)
         return written + 1
@@ -214,13 +238,14 @@ def write_match(
     many = len(plan.fact_key)
     place = facts.heads[fact_bucket(work.binding, plan.fact_key, many, len(facts.heads))]
     while place >= 0:
+        state[layout.LEFT] -= 1
         fits = facts.number[place] < since
         k = 0
         while fits and k < many:
             fits = facts.rows[place, k] == work.binding[plan.fact_key[k]]
             k += 1
         if fits:
-            if written >= len(rows):
+            if written >= len(rows) or written >= len(spans):
                 return -1
             for k in range(many, len(plan.fact_columns)):
                 work.binding[plan.fact_columns[k]] = facts.rows[place, k]

@@ -35,8 +35,16 @@ LINKS, ENDS, HEADS, TAILS, CELLS, WHEN = 0, 1, 2, 3, 4, 5
 POSITION, WRITTEN, ROOM = 0, 1, 2
 """The state of a loop when it stops: position, rows written, and what ran out."""
 
-ENOUGH, MEMORY_FULL, JOURNAL_FULL, OUTPUT_FULL = 0, 1, 2, 3
-"""What ran out: nothing (in joins: or the output), places, entries of the journal, the output."""
+LEFT, HIT, REACHED, DEPTH = 3, 4, 5, 6
+"""More of the state of a join: how many steps are left; where they ran out, the hit, plus 1, and
+the rows written so far; and within this hit the depth of the join, plus 1."""
+
+ENOUGH, MEMORY_FULL, JOURNAL_FULL, OUTPUT_FULL, TIME = 0, 1, 2, 3, 4
+"""What ran out: nothing, places, entries of the journal, the output, steps until the time is
+checked."""
+
+STEPS = 1 << 22
+"""Steps of a loop before the time is checked: some tens of milliseconds."""
 
 NOT_RETAINED: Final = -1
 FOREVER: Final = 1 << 62

@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from graphtide.jit import JIT, compiled, inlined
-from graphtide.rules.kernel.layout import POSITION, WRITTEN
+from graphtide.rules.kernel.layout import (
+    DEPTH,
+    LEFT,
+    OUTPUT_FULL,
+    POSITION,
+    REACHED,
+    ROOM,
+    TIME,
+    WRITTEN,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from graphtide.arrays import Ints2, Longs1
-    from graphtide.kernel.batch import Int, Ints
+    from graphtide.kernel.batch import Int, Ints, Longs
 
 
 @compiled
@@ -30,15 +39,19 @@ def find_hits(
 
     `pattern` has triples of ids, or of -1 - v for a variable v; the first `width` variables are the
     parameters. Triples of event i are those from `begins[i]` on. The matches of one event
-    are sorted and distinct. Stops before an event for which the output may be too small.
+    are sorted and distinct. Stops before an event for which the output is too small, and anywhere
+    to have the time checked: `state[ROOM]` says why, and a further call goes on.
     """
     for event in range(state[POSITION], len(begins) - 1):
         written = _hits_of(
-            pattern, width, triples, begins[event], begins[event + 1], work, out,
-            state[WRITTEN], event,
+            pattern, width, triples, begins[event], begins[event + 1], work, out, state, event,
         )  # fmt: skip
+        state[POSITION] = event
         if written < 0:
-            state[POSITION] = event
+            state[ROOM] = OUTPUT_FULL
+            return
+        if state[DEPTH] > 0:
+            state[ROOM], state[REACHED] = TIME, written
             return
         state[WRITTEN] = written
     state[POSITION] = len(begins) - 1
@@ -47,16 +60,30 @@ def find_hits(
 @inlined
 def _hits_of(
     pattern: Ints, width: Int, triples: Ints, begin: Int, end: Int, work: Ints, out: Ints,
-    written: Int, event: Int,
+    state: Longs, event: Int,
 ) -> Int:  # fmt: skip
-    """`work` has the next triple by depth, then the depth + 1 that bound each variable."""
+    """Rows written so far, -1 if there is no room.
+
+    `work` has the next triple by depth, then the depth + 1 that bound each variable. If no steps
+    are left, `state[DEPTH]` has the depth, plus 1, where a further call goes on.
+    """
     depths = len(pattern)
-    first = written
-    depth = 0
-    work[0, 0] = begin
-    for v in range(work.shape[1]):
-        work[1, v] = 0
+    first: Int = state[WRITTEN]
+    written: Int = state[WRITTEN]
+    depth: Int = state[DEPTH] - 1
+    state[DEPTH] = 0
+    if depth >= 0:
+        written = state[REACHED]
+    else:
+        depth = np.int64(0)
+        work[0, 0] = begin
+        for v in range(work.shape[1]):
+            work[1, v] = 0
     while depth >= 0:
+        if state[LEFT] <= 0:
+            state[DEPTH] = depth + 1
+            return written
+        state[LEFT] -= 1
         for v in range(work.shape[1]):
             if work[1, v] > depth:
                 work[1, v] = 0
@@ -76,7 +103,7 @@ def _hits_of(
         for v in range(width):
             out[written, 1 + v] = work[2, v]
         out[written, 0] = event
-        written = _put_in_order(out, first, written, width)
+        written = _put_in_order(out, first, written, width, state)
     return written
 
 
@@ -98,10 +125,11 @@ def _fits(pattern: Ints, depth: Int, triples: Ints, at: Int, work: Ints) -> bool
 
 
 @inlined
-def _put_in_order(out: Ints, first: Int, written: Int, width: Int) -> Int:
+def _put_in_order(out: Ints, first: Int, written: Int, width: Int, state: Longs) -> Int:
     """Insert the last row into the sorted rows of its event; drop a duplicate."""
     place = written
     while place > first:
+        state[LEFT] -= 1
         order = 0
         for v in range(1, 1 + width):
             if out[place - 1, v] != out[place, v]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphtide.kernel.batch import longer
+from graphtide.limits import allowance
 from graphtide.rdf.holders import flat_ids
 from graphtide.rules import temporal
 from graphtide.rules.kernel import absence as loops
@@ -57,7 +59,7 @@ class Absence:
         stack = np.zeros(1 + depth, np.int32)
         self._work = layout.WorkArrays(unused, unused, times, times[:0], stack)
         self._out = np.empty(memories.MIN_CAPACITY, np.int64)
-        self._state = np.zeros(4, np.int64)
+        self._state = np.zeros(5, np.int64)
         self._loop: Callable[..., None] | None = None
         self._next_end: Callable[..., int] | None = None
 
@@ -243,6 +245,7 @@ class Absence:
         self._make_room(len(found))
         state = self._state
         state[:] = 0
+        state[layout.LEFT] = layout.STEPS
         while True:
             given = (
                 self._plan, self._waits, self._memory.arrays, self._pending, self._work, hits,
@@ -255,7 +258,10 @@ class Absence:
             if room == layout.ENOUGH:
                 return self._out[: state[layout.WRITTEN]]
             if room == layout.OUTPUT_FULL:
-                self._out = np.concatenate([self._out, self._out])
+                self._out = longer(self._out)
+            elif room == layout.TIME:
+                allowance().check_time()
+                state[layout.LEFT] = layout.STEPS
             else:
                 self._memory.make_room(room)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphtide.kernel.batch import Ints, Longs, longer
+from graphtide.limits import allowance
 from graphtide.rules import temporal
 from graphtide.rules.expiry import rule_retentions
 from graphtide.rules.kernel import layout
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from graphtide.rules.matching.types import Binding, Match
     from graphtide.rules.model import EventCondition, EventType, Rule
 
+
+MAX_RETAINED = 1 << 16
+"""Rows of output space that are retained from one call to the next."""
 
 Steps = list[tuple["EventCondition", tuple["Var", ...]]]
 """Conditions in join order, each with the variables of its index."""
@@ -179,14 +183,16 @@ class Matcher:
             (types[c.type], ConditionMatcher(c, at, number, width, terms))
             for at, c in enumerate(rule.positive)
         ]
-        self._rows: Ints = np.empty((16, 1 + len(planned.variables)), np.int32)
-        self._spans: Longs = np.empty((16, 4 * len(rule.positive)), np.int64)
-        self._state = np.zeros(3, np.int64)
+        self._out: tuple[Ints, Longs] = (
+            np.empty((16, 1 + len(planned.variables)), np.int32),
+            np.empty((16, 4 * len(rule.positive)), np.int64),
+        )
+        self._state = np.zeros(7, np.int64)
         self._loop: Callable[..., None] | None = None
         self.absence: AnyAbsence | None = None
         if rule.negative:
             self.absence = make_absence(self.shape, planned, facts, terms, types)
-        self._nothing = completed(self._rows[:0], self._spans[:0], np.empty(0, np.int64))
+        self._nothing = completed(self._out[0][:0], self._out[1][:0], np.empty(0, np.int64))
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of events, facts and pending matches; constants are pinned."""
@@ -296,7 +302,9 @@ class Matcher:
         written = self._join(rows, events)
         found = self._nothing
         if written:
-            joined, spans = self._rows[:written].copy(), self._spans[:written].copy()
+            joined, spans = self._out[0][:written].copy(), self._out[1][:written].copy()
+            if written > MAX_RETAINED:
+                self._out = joined[:16].copy(), spans[:16].copy()
             found = completed(joined, spans, events[:, layout.END])
             if self._has_checks:
                 found = self._checked(found)
@@ -320,7 +328,7 @@ class Matcher:
         found = [matcher.rows(hits[type_]) for type_, matcher in self._conditions if type_ in hits]
         parts = [rows for rows in found if len(rows)]
         if len(parts) < 2:
-            return parts[0] if parts else self._rows[:0]
+            return parts[0] if parts else self._out[0][:0]
         rows = np.concatenate(parts)
         return rows[np.argsort(rows[:, layout.EVENT], kind="stable")]
 
@@ -328,26 +336,27 @@ class Matcher:
         """Join hits with the memories, then retain them; the number of matches written."""
         state = self._state
         state[:] = 0
+        state[layout.LEFT] = layout.STEPS
         while True:
             facts = self._no_facts if self.facts is None else self.facts.facts
             given = (
-                self._plan, self._memory.arrays, facts, self._work, hits, events, self._rows,
-                self._spans, state,
+                self._plan, self._memory.arrays, facts, self._work, hits, events, *self._out, state,
             )  # fmt: skip
             if self._loop is None:
                 self._loop = direct(take_hits, *given)
             self._loop(*given)
-            position, written, room = state.tolist()
+            position, written, room = state[:3].tolist()
             if position == len(hits):
                 return int(written)
-            if room:
+            if room in (layout.MEMORY_FULL, layout.JOURNAL_FULL):
                 self._memory.make_room(room)
-                state[layout.ROOM] = layout.ENOUGH
+            elif room == layout.OUTPUT_FULL:
+                rows, spans = self._out
+                self._out = longer(rows), longer(spans)  # one assignment: the loop writes to both
             else:
-                self._rows = longer(self._rows)
-                spans = np.empty((2 * len(self._spans), self._spans.shape[1]), np.int64)
-                spans[: len(self._spans)] = self._spans
-                self._spans = spans
+                allowance().check_time()
+                state[layout.LEFT] = layout.STEPS
+            state[layout.ROOM] = layout.ENOUGH
 
     def _checked(self, found: Matches) -> Matches:
         """The matches whose values pass the checks."""

@@ -10,8 +10,11 @@ import numpy as np
 from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.variables import pattern_variables
 from graphtide.engine.events import GRAPH_EVENT, EventBatch
+from graphtide.kernel.batch import longer
+from graphtide.limits import allowance
 from graphtide.rdf.holders import IdCache
-from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES, POSITION, WRITTEN
+from graphtide.rules.kernel import layout
+from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES
 from graphtide.rules.kernel.types import find_hits
 from graphtide.rules.temporal import Span, is_true
 
@@ -114,21 +117,24 @@ class TypeMatcher:
 
     def _of_pattern(self, events: EventBatch, *, one_triple_each: bool) -> Ints:
         """The graph events whose triples match the pattern."""
-        state, many = np.zeros(2, np.int64), len(events.ends)
+        state, many = np.zeros(layout.DEPTH + 1, np.int64), len(events.ends)
         if one_triple_each and self._columns is not None:
             return self._of_triples(events.triples, self._columns)
         if len(self._out) < many:
             self._out = np.empty((2 * many, 1 + self._width), np.int32)
+        state[layout.LEFT] = layout.STEPS
         while True:
             find_hits(
                 self._pattern, self._width, events.triples, events.offsets, self._work, self._out,
                 state,
             )  # fmt: skip
-            if state[POSITION] == many:
-                return self._out[: state[WRITTEN]]
-            more = np.empty((2 * len(self._out), self._out.shape[1]), np.int32)
-            more[: len(self._out)] = self._out
-            self._out = more
+            if state[layout.POSITION] == many:
+                return self._out[: state[layout.WRITTEN]]
+            if state[layout.ROOM] == layout.OUTPUT_FULL:
+                self._out = longer(self._out)
+            else:
+                allowance().check_time()
+                state[layout.LEFT] = layout.STEPS
 
     def _of_triples(self, triples: Ints, columns: list[int]) -> Ints:
         """The events of one triple each that match the pattern of one triple."""

@@ -58,6 +58,15 @@ class PartitionResults:
         self._closes: list[Longs] = []
         self._changed: list[tuple[Longs, Ints]] = []
 
+    @property
+    def is_settled(self) -> bool:
+        """False: the driver needs each close."""
+        return False
+
+    def repeat(self, times: Longs, period: int, many: int) -> None:  # noqa: ARG002 - of readers
+        """Raise, as closes are never repeated here."""
+        raise AssertionError
+
     def savepoint(self) -> tuple[list[Longs], list[tuple[Longs, Ints]]]:
         """What `roll_back` needs."""
         return self._closes.copy(), self._changed.copy()
