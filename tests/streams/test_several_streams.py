@@ -219,7 +219,7 @@ def test_a_stream_that_waits_for_late_events_moves_the_clock_to_its_watermark():
     assert graph.clock == 95
 
 
-def test_rules_see_an_event_when_the_clock_reaches_it():
+def test_rules_see_an_event_when_the_clock_passes_it():
     """One stream waits for late events; another one moves the clock past the event that waits."""
     graph, seen = LiveGraph(), []
     text = "EVENT A(?x) AS { ?x :p ?y } RULE R ON A(?x) THEN CALL f(?x)"

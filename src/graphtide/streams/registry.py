@@ -221,7 +221,8 @@ class WindowRegistry:
         """Return what is due before the watermarks that rise for a cause reach a time.
 
         While nobody sees single closes, all of it is due at once. Rules see an event that waits for
-        late ones when the clock reaches its time, whichever stream moves it.
+        late ones when the clock passes its time, whichever stream moves it. (Not when it reaches
+        it: what they emit then may wait itself, and would be due again and again.)
         """
         if self._moving:  # a callback of one of the closes writes: it cannot close more
             return None
@@ -237,11 +238,12 @@ class WindowRegistry:
             for placed, time in closes
             if time is not None and time <= placed.watermark(rising, to)
         ]
-        every = cause is ALL_STREAMS
-        if every or self.publisher.listening:
-            streams = (s for s in self.streams.values() if s is not cause)
-            waiting = [s.first_waiting() if every else s.first_unseen() for s in streams]
+        if cause is ALL_STREAMS:
+            waiting = [stream.first_waiting() for stream in rising]
             dues += [Due(time, Phase.EVENT) for time in waiting if time is not None]
+        elif self.publisher.listening:
+            unseen = [s.first_unseen() for s in self.streams.values() if s is not cause]
+            dues += [Due(time, Phase.EVENT) for time in unseen if time is not None and time < to]
         first = min(dues, default=None)
         if first is None or first.time > to:
             return None

@@ -209,7 +209,10 @@ class Stream:
             self._waiting.append(self._without_late(lines, late) if late.any() else lines)
         if newest is not None:
             self._newest = max(self._newest, newest)
-        self._publisher.release(self, lambda: self._release(self._newest - self.lateness))
+        watermark, schedule = self._newest - self.lateness, self._publisher.schedule
+        if schedule.running:  # an action emits: what is due before the watermark is on its way
+            watermark = min(watermark, schedule.clock)
+        self._publisher.release(self, lambda: self._release(watermark))
 
     @synchronized
     def push_many(
@@ -381,7 +384,7 @@ class Stream:
         return (times >= self._publisher.schedule.clock) & ~np.isin(numbers, list(self._early))
 
     def publish_until(self, time: int) -> None:
-        """Publish to the rules what still waits for late events, but not for the clock.
+        """Publish to the rules what waits for late events, but is older than the clock will be.
 
         Rules see all streams in the order of one clock, windows a stream as far as its watermark.
         """
