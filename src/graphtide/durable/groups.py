@@ -148,8 +148,11 @@ class GroupWriter:
             turn = self._turn
             with self._taking:
                 if group not in self._writing:
-                    if self._queue.pop(group, group) is None:
-                        self.made -= bool(group.entries)
+                    if group in self._queue and group.last is not None:
+                        before = group.last - bool(group.entries)
+                        # Nothing is called here: an interrupt comes before or after.
+                        del self._queue[group]
+                        self.made = before
                     return True
             turn.acquire(timeout=LOOK_AGAIN)
         return False

@@ -25,7 +25,7 @@ from graphtide.durable.tables import (
     row_sum,
 )
 from graphtide.durable.wal import LastRow, damage_in_wal
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -248,7 +248,10 @@ class Journal:
     def meta(self, key: str) -> Any:  # noqa: ANN401 - whatever JSON holds
         """A property of the store, or None."""
         rows = self._all("SELECT value FROM meta WHERE key = ?", key)
-        return json.loads(rows[0][0]) if rows else None
+        try:
+            return json.loads(rows[0][0]) if rows else None
+        except (ValueError, TypeError):
+            raise StoreError(self.path, f"the property {key} is damaged") from None
 
     def snapshots(self) -> list[SnapshotRow]:
         """The snapshots, oldest first."""
@@ -364,8 +367,9 @@ class Journal:
             raise self.damaged(error) from None
 
     def _broken(self, number: int, what: str) -> GraphtideError:
-        return GraphtideError(
-            f"{self.path}: row {number} of the journal {what}",
+        return StoreError(
+            self.path,
+            f"row {number} of the journal {what}",
             hint=f"`graphtide store verify {self.path.parent}` says what can be saved, and "
             "`graphtide store compact --cut` drops the rest",
         )
@@ -373,8 +377,9 @@ class Journal:
     def damaged(self, error: sqlite3.Error) -> GraphtideError:
         """The error for what SQLite reports."""
         full = "full" in str(error)
-        return GraphtideError(
-            f"{self.path}: {error}",
+        return StoreError(
+            self.path,
+            str(error),
             hint="make room: nothing of the last transaction was written"
             if full
             else f"`graphtide store verify {self.path.parent}` says what can be saved",

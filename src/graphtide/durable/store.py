@@ -9,7 +9,6 @@ lock.db               locked by the process that writes
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from logging import getLogger
 from pathlib import Path
 from threading import Lock
@@ -24,7 +23,7 @@ from graphtide.durable.journal import SETTLED, Journal, check_exists
 from graphtide.durable.recorder import Durability, Recorder
 from graphtide.durable.replay import Replay, ReplayTarget, Until, calls_of
 from graphtide.durable.tables import SnapshotRow
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, StoreError
 from graphtide.locking import lock_file
 
 if TYPE_CHECKING:
@@ -277,6 +276,7 @@ class Store:
     def flush(self) -> None:
         """Wait until everything so far is on disk."""
         if self.recorder is not None:
+            self.recorder.check()
             self.recorder.flush()
 
     @property
@@ -291,12 +291,11 @@ class Store:
         runtime, recorder = self._runtime, self.recorder
         if runtime is None or recorder is None or self._streams is None:
             raise GraphtideError("a store that is open for reading has no checkpoints")
-        with ExitStack() as one, runtime.lock:
-            one.enter_context(self._snapshotting)  # until it is written, which needs no other lock
-            if recorder.broken is not None:
-                raise recorder.broken
+        with runtime.lock:
+            recorder.check()
             runtime.settle()
             recorder.flush()
+            recorder.check(snapshot=True)
             self.journal.keep_cursors([query.name for query in graph.queries])
             number, chain = self.journal.last, self.journal.crc
             if any(row.number == number for row in self.journal.snapshots()):
@@ -314,20 +313,22 @@ class Store:
             )
             tables = snap.tables_of(runtime, state, held_state.dump_all(graph, self._streams))
             recorder.recorded = 0
-            held = one.pop_all()
-        with held:
+        with self._snapshotting:  # which needs no other lock: changes come in meanwhile
             self._write_snapshot(number, chain, state, tables)
         return True
 
     def _write_snapshot(
         self, number: int, chain: int, state: snap.SnapshotState, tables: snap.SnapshotTables
     ) -> None:
+        if any(row.number == number for row in self.journal.snapshots()):
+            return
         name = f"snapshot-{number}.arrow"
         try:
             size, crc = snap.write_snapshot(self.folder / name, tables)
         except OSError as error:
-            raise GraphtideError(
-                f"{self.folder / name}: the snapshot cannot be written: {error.strerror}",
+            raise StoreError(
+                self.folder / name,
+                f"the snapshot cannot be written: {error.strerror}",
                 hint="the journal has everything; make room, and call checkpoint() again",
             ) from None
         row = SnapshotRow(number, state.done, state.clock, time.time(), name, size, crc, chain)
@@ -352,7 +353,7 @@ class Store:
             if self.recorder is not None:
                 self.recorder.close()
                 end_snapshot()
-                if self.recorder.broken is None:
+                if self.recorder.is_whole:
                     self.checkpoint(graph)
         finally:
             if self._runtime is not None:
@@ -381,6 +382,7 @@ class Frozen:
 
     def __init__(self, why: str = "this graph is read-only") -> None:
         self.replaying = False
+        self.underway = False
         self.finished = FinishedCalls()
         self.recorded = 0
         self._why = why

@@ -200,7 +200,12 @@ class ItemHost(Protected, Protocol):
 
 
 class InputRecorder(Protocol):
-    """Records the input of a graph in order: what comes from outside, not what follows from it."""
+    """Records the input of a graph in order: what comes from outside, not what follows from it.
+
+    `underway` is set when `input` has recorded something, until the graph has taken it in.
+    """
+
+    underway: bool
 
     def admit(self, *, more: bool = False) -> None:
         """Wait until another input may come, or `more` of the same call; nothing is applied yet."""
