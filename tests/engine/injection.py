@@ -53,7 +53,7 @@ class Injection:
                 self.done = True
                 sys.setprofile(None)
                 name = f"{Path(code.co_filename).stem}.{code.co_qualname}"
-                raise self.error(f"{event} {self.at}, {name}, line {frame.f_lineno}")
+                raise self.error(f"{event} {self.calls}, {name}, line {frame.f_lineno}")
 
         return profile
 

@@ -175,13 +175,16 @@ class Runtime:
         """Apply the first transactions of the queue."""
         piece = self.queue[0]
         if self.one_by_one and len(piece[1]) > 1:
-            parts = list(ingest.one_by_one(piece))
-            self.queue.popleft()
-            self.queue.extendleft(reversed(parts))
+            self._divide_first()
             return
         self.underway = piece, [piece[0]], self.done
         self.queue.popleft()
         self._run(piece, queued=True)
+
+    def _divide_first(self) -> None:
+        """Let each of the first transactions of the queue be a piece of its own."""
+        first, *others = self.queue
+        self.queue = deque([*ingest.one_by_one(first), *others])
 
     def settle(self) -> None:
         """Flush at the start or at the end of what a user calls: terms may be freed here."""
@@ -264,21 +267,23 @@ class Runtime:
                 self.schedule.not_applied(error, int(times[0]), derived=recorder is None)
                 transaction.recover(self)
                 raise
-            transaction.recover(self, again=False)
-            self._apply_one_by_one(piece, recorder)
+            transaction.recover(self)
+            self._divide_first()
+            self._apply_one_by_one(many, recorder)
         if self.unnotified or self.schedule.failure is not None:
             self._notify()
 
-    def _apply_one_by_one(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
-        """Apply transactions one by one, and leave those out that fail."""
-        left = deque(ingest.one_by_one(piece))
+    def _apply_one_by_one(self, many: int, recorder: InputRecorder | None) -> None:
+        """Apply the first pieces of the queue, of one transaction each; leave those out that fail.
+
+        If one cannot be undone, the others wait until it is.
+        """
         with self.schedule:
-            while left:
-                one = left.popleft()
+            while many and self.underway is None:
+                one, many = self.queue[0], many - 1
+                self.underway = one, [one[0]], self.done
+                self.queue.popleft()
                 self.schedule.attempt(partial(self._apply_piece, one, recorder))
-                if self.underway is not None:  # it could not be undone: the others come after that
-                    self.queue.extendleft(reversed(left))
-                    return
 
     def drained(self, query: Query, taken: list[tuple[Ints, TransactionTimes]]) -> None:
         """Deltas are about to be taken out of the history of a query."""
