@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,6 +50,33 @@ def check_exists(folder: Path) -> None:
     )
 
 
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}",
+        uri=True,
+        timeout=10,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _lacks_files(database: sqlite3.Connection, path: Path) -> bool:
+    """Whether SQLite cannot make the files beside a database that it needs to read it.
+
+    They are missing after a store was closed, and cannot be made on a read-only file system. There
+    the database itself has everything, and can be read as one that does not change.
+    """
+    if path.with_name(f"{FILE}-wal").exists():
+        return False
+    try:
+        database.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+    except sqlite3.OperationalError as error:
+        return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+    except sqlite3.Error:
+        return False  # it is damaged, which the first use says
+    return False
+
+
 class Journal:
     """The database of a store. `last` is the number of its last row, `crc` the checksum of that."""
 
@@ -65,11 +92,11 @@ class Journal:
                 hint="what comes after it would be lost: restore the file; or delete it, and lose "
                 "what has come since the store was last closed",
             )
-        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writes else 'ro'}"
         try:
-            self._database = sqlite3.connect(
-                uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
-            )
+            self._database = _connect(self.path, "mode=rwc" if writes else "mode=ro")
+            if not writes and _lacks_files(self._database, self.path):
+                self._database.close()
+                self._database = _connect(self.path, "immutable=1")
             if writes and not (self._tables() or self._is_empty()):
                 raise self._foreign()
             if writes:
@@ -155,6 +182,12 @@ class Journal:
         """
         number, crc = self.last, self.crc
         with self._transaction():
+            if self._end() != (number, crc):
+                raise StoreError(
+                    self.path,
+                    f"another process has written to the store after row {number} of the journal",
+                    hint="nothing more is written here; close this graph, and open it again",
+                )
             for tx, time, wall, chunk in chunks:
                 number += 1
                 crc = checksum(number, tx, time, wall, chunk, crc)
@@ -384,6 +417,14 @@ class Journal:
             if full
             else f"`graphtide store verify {self.path.parent}` says what can be saved",
         )
+
+    def copy_to(self, folder: Path) -> None:
+        """Copy the database as it is now into a directory, also while others write."""
+        try:
+            with closing(sqlite3.connect(folder / FILE)) as copy:
+                self._database.backup(copy)
+        except sqlite3.Error as error:
+            raise self.damaged(error) from None
 
     def close(self) -> None:
         """Close the database, when nobody uses it."""

@@ -44,10 +44,9 @@ def verify(folder: Path) -> StoreReport:
         report.problems += [f"{journal.path}: {problem}" for problem in journal.damaged_rows()]
         sound = _snapshots(folder, journal, report)
         _rows(journal, report, sound)
-        last = LastRow(folder / LAST_FILE)
-        if last.read() > journal.last:
-            report.problems.append(f"{journal.path}: the rows up to {last.read()} are missing")
-        last.close()
+        last = LastRow.of(folder / LAST_FILE)
+        if last > journal.last:
+            report.problems.append(f"{journal.path}: the rows up to {last} are missing")
     except GraphtideError as error:
         report.problems.append(error.message)
     finally:
