@@ -129,7 +129,7 @@ def reopened(folder):
     copy = folder.with_name(f"{folder.name}-copy")
     shutil.copytree(folder, copy)
     try:
-        report = verify(copy)
+        report = verify(copy, gt.LiveGraph)
         assert not report.problems, report.problems
         with gt.LiveGraph.open(copy, functions=FUNCTIONS) as graph:
             found = content(graph)

@@ -59,7 +59,7 @@ def read(store, many):
         assert not graph.follow()
         assert len(graph.at(tx=1)) == 1
     assert dict(describe(store))["format"]
-    assert not verify(store).problems
+    assert not verify(store, gt.LiveGraph).problems
     with pytest.raises(gt.GraphtideError, match="must be writable"):
         gt.LiveGraph.open(store)
 

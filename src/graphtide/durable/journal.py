@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,7 +84,7 @@ class Journal:
         self, folder: Path, *, writes: bool, fsync: bool = True, check_end: bool = True
     ) -> None:
         self.path = folder / FILE
-        self._lock = RLock()
+        self._lock, self._is_open = RLock(), False
         damage = damage_in_wal(folder / f"{FILE}-wal") if writes else None
         if damage is not None:
             raise GraphtideError(
@@ -121,6 +121,7 @@ class Journal:
                 hint=f"`graphtide store compact {folder} --cut` drops it",
             )
         self.last, self.crc = self._end()
+        self._is_open = True
         self._on_disk = LastRow(folder / LAST_FILE) if writes and fsync else None
         if check_end and self._on_disk is not None and self._on_disk.read() > self.last:
             missing = self._on_disk.read()
@@ -168,6 +169,15 @@ class Journal:
         rows = rows or self._all("SELECT number, chain FROM snapshots ORDER BY number DESC LIMIT 1")
         return rows[0] if rows else (0, 0)
 
+    def check_alone(self) -> None:
+        """Raise if another process has written: its lock should have prevented that."""
+        if self._end() != (self.last, self.crc):
+            raise StoreError(
+                self.path,
+                f"another process has written to the store after row {self.last} of the journal",
+                hint="nothing more is written here; close this graph, and open it again",
+            )
+
     # --- writing ---
 
     def append(
@@ -182,12 +192,6 @@ class Journal:
         """
         number, crc = self.last, self.crc
         with self._transaction():
-            if self._end() != (number, crc):
-                raise StoreError(
-                    self.path,
-                    f"another process has written to the store after row {number} of the journal",
-                    hint="nothing more is written here; close this graph, and open it again",
-                )
             for tx, time, wall, chunk in chunks:
                 number += 1
                 crc = checksum(number, tx, time, wall, chunk, crc)
@@ -265,6 +269,8 @@ class Journal:
     def _in_transaction(self) -> Iterator[None]:
         try:
             self._database.execute("BEGIN IMMEDIATE")
+            if self._is_open:
+                self.check_alone()
             yield
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
@@ -418,13 +424,10 @@ class Journal:
             else f"`graphtide store verify {self.path.parent}` says what can be saved",
         )
 
-    def copy_to(self, folder: Path) -> None:
-        """Copy the database as it is now into a directory, also while others write."""
-        try:
-            with closing(sqlite3.connect(folder / FILE)) as copy:
-                self._database.backup(copy)
-        except sqlite3.Error as error:
-            raise self.damaged(error) from None
+    def copy_to(self, copy: sqlite3.Connection) -> None:
+        """Copy the database as it is now to another one, also while others write."""
+        with self._lock:
+            self._database.backup(copy)
 
     def close(self) -> None:
         """Close the database, when nobody uses it."""

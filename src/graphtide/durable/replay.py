@@ -122,11 +122,11 @@ class Replay:
 
     def _entries(self, rows: Iterable[JournalRow]) -> Iterator[InputEntry]:
         for row in rows:
+            self.number = row.number
             self._check(row)
             table, texts = chunks.from_bytes(row.chunk)
             entries = list(chunks.decode_entries(table, texts, self.runtime.terms))
             self._held.arrays = [entry.rows[:, VALUES:] for entry in entries]
-            self.number = row.number
             yield from entries
 
     def _check(self, row: JournalRow) -> None:

@@ -99,7 +99,9 @@ class Store:
             raise
         self.recorder: Recorder | None = None
         self._snapshotting = Lock()
-        self._at = 0
+        self.read_to = 0
+        """The last row of the journal that a replay has begun."""
+        self._followed = 0
         self._runtime: Runtime | None = None
         self._streams: Streams | None = None
 
@@ -139,7 +141,8 @@ class Store:
         self._runtime, self._streams = runtime, streams
         if self.read_only:
             runtime.max_buffered = 1
-            self._at = self._replay(graph, runtime, streams, None, Until(), Frozen())
+            self._replay(graph, runtime, streams, None, Until(), Frozen())
+            self._followed = self.read_to
             return
         recorder = Recorder(runtime, self.journal, self.durability)
         try:
@@ -180,13 +183,13 @@ class Store:
         assert isinstance(frozen, Frozen)  # noqa: S101 - of a reader
         frozen.replaying, frozen.finished.apply = True, replay.apply_caused
         try:
-            replay.number = self._at
-            replay.read(self._rows(replay, frozen, self._at))
+            replay.number = self._followed
+            replay.read(self._rows(replay, frozen, self._followed))
             replay.go_on()
         finally:
             frozen.replaying = False
-        before, self._at = self._at, replay.number
-        return self._at > before
+        before, self._followed = self._followed, replay.number
+        return self._followed > before
 
     def _replay(
         self,
@@ -198,8 +201,8 @@ class Store:
         recorder: Recorder | Frozen,
         begin: Until | None = None,
         each: Callable[[ReplayTarget], None] | None = None,
-    ) -> int:
-        """Bring an empty graph to where a replay ends; the last row of the journal that it read."""
+    ) -> None:
+        """Bring an empty graph to where a replay ends."""
         replay = Replay(
             graph, runtime, functions, until, recorder.note, keeps_all=begin is not None
         )
@@ -207,14 +210,16 @@ class Store:
         recorder.replaying, recorder.finished.apply = True, replay.apply_caused
         number, chain = self._begin(replay, streams, begin or until)
         replay.number = number
-        replay.read(self._rows(replay, recorder, number, chain))
-        if each is not None:
-            each(graph)
-        for _ in replay.steps():
+        try:
+            replay.read(self._rows(replay, recorder, number, chain))
             if each is not None:
                 each(graph)
+            for _ in replay.steps():
+                if each is not None:
+                    each(graph)
+        finally:
+            self.read_to = replay.number
         recorder.replaying = False
-        return replay.number
 
     def _rows(
         self, replay: Replay, recorder: Recorder | Frozen, after: int, chain: int | None = None
@@ -296,6 +301,7 @@ class Store:
             runtime.settle()
             recorder.flush()
             recorder.check(snapshot=True)
+            self.journal.check_alone()
             self.journal.keep_cursors([query.name for query in graph.queries])
             number, chain = self.journal.last, self.journal.crc
             if any(row.number == number for row in self.journal.snapshots()):
