@@ -6,51 +6,21 @@ GRAPHTIDE_INTERRUPTS=all makes every statement of a call fail once, and not only
 from __future__ import annotations
 
 import shutil
-import sqlite3
 
 import pytest
-from durable.test_interrupts import (
-    CALLS,
-    SAMPLE,
-    WORLDS,
-    content,
-    outcomes,
-    reopened,
-    settled,
-    start,
-)
-from engine.injection import after_fault, places
+from durable.faulty_calls import CALLS, WORLDS, content, outcomes, reopened, settled, start
+from durable.full_disk import full_disk
+from engine.injection import after_fault
 
 import graphtide as gt
 
 LATER = ("<ex:l>", "<ex:later>", "<ex:l>", "None")
 
 
-class FullDisk(sqlite3.Connection):
-    """A database whose statements fail from the `begins`th one on, until there is `room`."""
-
-    statements = 0
-    begins = 0
-    room = True
-
-    @classmethod
-    def fill(cls, begins):
-        cls.statements, cls.begins, cls.room = 0, begins, False
-
-    def execute(self, *what):
-        if not FullDisk.room and what[0].split()[0] in ("INSERT", "COMMIT"):
-            FullDisk.statements += 1
-            if FullDisk.statements >= FullDisk.begins:
-                raise sqlite3.OperationalError("database or disk is full")
-        return super().execute(*what)
-
-
 @pytest.fixture(autouse=True)
 def disk(monkeypatch):
-    connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: connect(*a, factory=FullDisk, **o))
-    yield FullDisk
-    FullDisk.room = True
+    with full_disk(monkeypatch) as found:
+        yield found
 
 
 def tried(graph, call):
@@ -74,7 +44,7 @@ def test_a_call_that_raised_has_not_happened(tmp_path, disk, world, name):
     CALLS[name](graph)
     statements, disk.room = disk.statements, True
     graph.close()
-    for begins in places(statements, SAMPLE):
+    for begins in range(1, statements + 1):
         folder = tmp_path / f"store{begins}"
         graph = start(folder, "transaction", WORLDS[world])
         disk.fill(begins)

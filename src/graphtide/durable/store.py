@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from graphtide.durable.tables import JournalRow
     from graphtide.engine.runtime import Runtime
+    from graphtide.engine.watch import Query
     from graphtide.streams.registry import Streams
 
 log = getLogger(__name__)
@@ -283,6 +284,16 @@ class Store:
         if self.recorder is not None:
             self.recorder.check()
             self.recorder.flush()
+
+    def last_of(self, query: Query) -> int:
+        """The last number that a delta of a query may have; of a window's results, the last time.
+
+        A server numbers what a query over windows puts out by the times of its closes.
+        """
+        if self._runtime is None:
+            return -1
+        last = self._runtime.transactions - 1
+        return last if query.windows is None else max(last, self._runtime.clock)
 
     @property
     def due(self) -> bool:
