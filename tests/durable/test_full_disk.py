@@ -1,7 +1,4 @@
-"""A full disk at the k-th statement: a call that raises has not happened, nothing else is missing.
-
-GRAPHTIDE_INTERRUPTS=all makes every statement of a call fail once, and not only a sample.
-"""
+"""A full disk at the k-th statement: a call that raises has not happened, nothing else is missing."""
 
 from __future__ import annotations
 
