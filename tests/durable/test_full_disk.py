@@ -1,4 +1,4 @@
-"""A full disk at the k-th statement: a call that raises has not happened, nothing else is missing."""
+"""A full disk at the k-th statement: a call that raises has not happened, nothing is missing."""
 
 from __future__ import annotations
 
