@@ -7,12 +7,24 @@ a sample of them; GRAPHTIDE_INTERRUPTS=all raises it at all of them.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 
 import pytest
 from durable.faulty_calls import CALLS, SAMPLE, WORLDS, content, outcomes, reopened, settled, start
 from engine.injection import after_fault, fault_at, places
 
 import graphtide as gt
+
+MORE = ("<ex:m>", "<ex:more>", "<ex:m>", "None")
+
+
+def interrupted_again(graph, number):
+    """Interrupt the next call, too: it may be making what the first one has left."""
+    with (
+        suppress(KeyboardInterrupt, gt.GraphtideError),
+        fault_at(1 + number * 7 % 200, KeyboardInterrupt, returns=True),
+    ):
+        graph.insert(*MORE[:3])
 
 
 def check(tmp_path, durability, world, name, most):
@@ -34,6 +46,8 @@ def check(tmp_path, durability, world, name, most):
             if durability == "transaction":
                 found = reopened(folder)
                 assert settled(found) in expected, ("crashed", found, expected)
+            if number % 2:
+                interrupted_again(graph, number)
             later = ("<ex:l>", "<ex:later>", "<ex:l>", "None")
             try:
                 graph.insert(*later[:3])
@@ -51,6 +65,7 @@ def check(tmp_path, durability, world, name, most):
                 assert reopened(folder) == found
                 assert later in found["quads"]
                 found["quads"].discard(later)
+            found["quads"].discard(MORE)
             assert settled(found) in expected, ("closed", found, expected)
         shutil.rmtree(folder)
 

@@ -148,6 +148,8 @@ class GroupWriter:
             turn = self._turn
             with self._taking:
                 if group not in self._writing:
+                    if group.written:  # the thread sets that before it forgets what it writes
+                        return False
                     if group in self._queue and group.last is not None:
                         before = group.last - bool(group.entries)
                         # Nothing is called here: an interrupt comes before or after.

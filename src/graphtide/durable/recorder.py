@@ -85,6 +85,8 @@ class Recorder:
         self._newest: tuple[InputEntry, int] | None = None
         """The last input, and how many transactions there were before it. Changes are in the graph
         when there are more; anything else begins when this is None again."""
+        self._ahead: InputEntry | None = None
+        """The last input, if it was interrupted and is on disk: it has to come again."""
         self.underway = False
         """Whether an input is recorded that the graph may not have wholly taken in."""
         self.finished = FinishedCalls()
@@ -287,8 +289,11 @@ class Recorder:
         if self._newest is None or self._newest[1] != self._runtime.done:
             return None
         entry, group = self._newest[0], self._handed
+        if self._ahead is entry:
+            return entry
         if group is not None and any(each is entry for each in group.entries):
             if not self._writer.drop(group):
+                self._ahead = entry
                 return entry
             entries, calls = [*group.entries, *self._entries], [*group.calls, *self._calls]
             left, stamp = [each for each in entries if each is not entry], (group.tx, group.time)
