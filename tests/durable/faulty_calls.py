@@ -10,7 +10,7 @@ import graphtide as gt
 from graphtide.durable.verify import verify
 
 ALL = os.environ.get("GRAPHTIDE_INTERRUPTS") == "all"
-SAMPLE = None if ALL else int(os.environ.get("GRAPHTIDE_INTERRUPTS", "4"))
+SAMPLE = None if ALL else int(os.environ.get("GRAPHTIDE_INTERRUPTS", "2"))
 
 KNOWS = "SELECT ?a ?b { ?a <ex:knows> ?b }"
 COUNT = "SELECT (COUNT(*) AS ?n) { ?a <ex:knows> ?b }"

@@ -582,6 +582,8 @@ class Runtime:
             if not is_recorded():
                 try:
                     self.queries.restore(*before)
+                    if not isinstance(error, Exception):  # nodes may be there in part
+                        self.queries.rebuild(self.store, self.done)
                 except BaseException:
                     self.schedule.interrupted(error)
                     raise
