@@ -113,6 +113,14 @@ class StrictError(GraphtideError):
     """Strict mode: insert of a quad that is in the graph, or delete of one that is not."""
 
 
+class StoreError(GraphtideError):
+    """The store of a durable graph cannot be read or written; `reason` does not name its files."""
+
+    def __init__(self, path: object, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{path}: {reason}", hint=hint)
+        self.reason = reason
+
+
 class ActionError(GraphtideError):
     """An action of a rule failed; says which rule, when, and with which values."""
 

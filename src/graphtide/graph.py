@@ -312,8 +312,8 @@ class LiveGraph:
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
         to = ticks(to, "to")
-        with self._runtime.schedule.recorded("clock", to):
-            self._runtime.schedule.advance(to)
+        schedule = self._runtime.schedule
+        schedule.take_input(lambda: schedule.advance(to), "clock", to)
         self._runtime.reclaim()
 
     @synchronized
@@ -323,8 +323,9 @@ class LiveGraph:
         Events may come out of order by up to `lateness` ticks (0 by default).
         """
         lateness = ticks_or_none(lateness, "lateness")
-        with self._runtime.schedule.recorded("stream", str(name), lateness):
-            return self._streams.stream(name, lateness)
+        return self._runtime.schedule.take_input(
+            lambda: self._streams.stream(name, lateness), "stream", str(name), lateness
+        )
 
     def publish(
         self,
@@ -382,19 +383,25 @@ class LiveGraph:
         """
         history = ticks_or_none(history, "history")
         parsed = parse_standing(query) if isinstance(query, str) else query
-        if isinstance(parsed, SelectQuery):
-            found = self._runtime.watch(
-                parsed, strategy=strategy, plan=plan, name=name, history=history
-            )
-        else:
-            found = self._streams.watch(
-                parsed, strategy, name, report, reevaluate=reevaluate, history=history
-            )
-        recorder = self._runtime.schedule.recording
-        if recorder is not None:
-            options = {"strategy": strategy, "plan": plan, "history": history, "report": report}
-            recorder.input("watch", found.name, parsed, options | {"reevaluate": reevaluate})
-        return found
+
+        options = {"strategy": strategy, "plan": plan, "history": history, "report": report}
+        options |= {"reevaluate": reevaluate}
+
+        def register() -> Query:
+            if isinstance(parsed, SelectQuery):
+                found = self._runtime.watch(
+                    parsed, strategy=strategy, plan=plan, name=name, history=history
+                )
+            else:
+                found = self._streams.watch(
+                    parsed, strategy, name, report, reevaluate=reevaluate, history=history
+                )
+            # Recorded afterwards: only a query that is accepted is in the journal.
+            schedule = self._runtime.schedule
+            schedule.take_input(lambda: None, "watch", found.name, parsed, options)
+            return found
+
+        return self._runtime.registering(register)
 
     @synchronized
     def run(

@@ -324,13 +324,15 @@ def test_damage_in_what_a_call_has_caused_is_found(tmp_path):
         graph.run(gt.Program.parse(TELL), functions={"tell": tell})
         graph.insert("<ex:a>", "<ex:knows>", "<ex:b>")
     drop_snapshots(tmp_path)
-    assert not any("a call of row" in problem for problem in verify(tmp_path).problems)
+    assert not any(
+        "a call of row" in problem for problem in verify(tmp_path, gt.LiveGraph).problems
+    )
     with closing(sqlite3.connect(tmp_path / "journal.db")) as database, database:
         (caused,) = database.execute("SELECT caused FROM calls").fetchone()
         flipped = caused[:-3] + bytes([caused[-3] ^ 1]) + caused[-2:]
         database.execute("UPDATE calls SET caused = ?", (flipped,))
     with pytest.raises(gt.GraphtideError, match="checksum"):
         gt.LiveGraph.open(tmp_path, functions={"tell": never})
-    report = verify(tmp_path)
+    report = verify(tmp_path, gt.LiveGraph)
     assert any("a call of row" in problem for problem in report.problems)
     assert report.good < report.rows

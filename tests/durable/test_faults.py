@@ -135,11 +135,13 @@ def test_what_is_beside_the_journal_has_checksums(crashed, tmp_path, capsys, tab
         with pytest.raises(gt.GraphtideError, match="does not have its checksum") as raised:
             gt.LiveGraph.open(folder, **options)
         assert str(folder) in str(raised.value)
-    assert any("does not have its checksum" in problem for problem in verify(folder).problems)
+    assert any(
+        "does not have its checksum" in problem for problem in verify(folder, gt.LiveGraph).problems
+    )
     assert main(["store", "compact", str(folder), "--cut"]) == 0
     assert "cut after row" in capsys.readouterr().err
     assert opened(folder) == 40
-    assert not verify(folder).problems
+    assert not verify(folder, gt.LiveGraph).problems
 
 
 def test_a_property_of_the_store_has_a_checksum(crashed, tmp_path):
@@ -171,7 +173,7 @@ def test_both_snapshots_may_be_lost_while_the_journal_is_there(crashed, tmp_path
     shutil.copytree(crashed, folder)
     for path in folder.glob("snapshot-*.arrow"):
         path.write_bytes(path.read_bytes()[:-1])
-    problems = verify(folder).problems
+    problems = verify(folder, gt.LiveGraph).problems
     assert len(problems) == 2
     assert all("snapshot is damaged" in problem for problem in problems)
     assert opened(folder) == 40

@@ -315,3 +315,29 @@ def test_rows_of_earlier_closes_are_explained_as_of_then(tmp_path):
         assert all(f":ex:{name} :ex:at :ex:here" in found[f"<ex:{name}>"] for name in "abc")
         with pytest.raises(gt.GraphtideError, match="is not in the answer"):
             query.why({"x": "<ex:a>"})
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_cursor_has_the_answer_on_an_empty_store(tmp_path, restarts):
+    """An aggregate has a row before there is a quad: its delta is the first, with the seq -1."""
+    text = "SELECT (COUNT(*) AS ?n) { ?a <ex:knows> ?b }"
+    graph = gt.LiveGraph.open(tmp_path)
+    query = graph.watch(text, name="count")
+    cursor = query.cursor("mailer")
+    graph.insert("<ex:a>", KNOWS, "<ex:b>")
+    if restarts:
+        graph.close()
+        graph = gt.LiveGraph.open(tmp_path)
+        cursor = graph.queries[0].cursor("mailer")
+
+    def seen():
+        found = graph.queries[0].cursor("mailer")
+        return [(d.seq, sorted((row.diff, row.row["n"].value) for row in d)) for d in found]
+
+    wanted = [(-1, [(1, "0")]), (0, [(-1, "0"), (1, "1")])]
+    assert seen() == wanted
+    cursor.ack(-1)
+    assert seen() == wanted[1:]
+    cursor.ack(0)
+    assert seen() == []
+    graph.close()

@@ -1,4 +1,8 @@
-"""Faults at every place: an exception at the n-th call of a function of the package."""
+"""Faults at every place: an exception at the n-th call of a function of the package.
+
+A signal is handled when a function of Python is called, and when one in C has returned. With
+`returns`, the latter are places, too, in functions of the package.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,10 @@ class InjectedFault(BaseException):
 class Injection:
     """Counts the calls of functions of the package; `done` tells whether the fault was raised."""
 
-    def __init__(self, at):
+    def __init__(self, at, error=InjectedFault, *, returns=False):
         self.at = at
+        self.error = error
+        self.events = ("call", "c_return") if returns else ("call",)
         self.calls = 0
         self.done = False
 
@@ -32,7 +38,7 @@ class Injection:
         """
 
         def profile(frame, event, _):
-            if event != "call":
+            if event not in self.events:
                 return
             code = frame.f_code
             # A generator is called as well when it is closed, where an exception goes nowhere.
@@ -47,15 +53,15 @@ class Injection:
                 self.done = True
                 sys.setprofile(None)
                 name = f"{Path(code.co_filename).stem}.{code.co_qualname}"
-                raise InjectedFault(f"call {self.at}, {name}")
+                raise self.error(f"{event} {self.calls}, {name}, line {frame.f_lineno}")
 
         return profile
 
 
 @contextmanager
-def fault_at(number):
-    """Raise `InjectedFault` at a call, counted from 1; with 0, only count."""
-    injection = Injection(number)
+def fault_at(number, error=InjectedFault, *, returns=False):
+    """Raise an error at a call, counted from 1; with 0, only count."""
+    injection = Injection(number, error, returns=returns)
     before = sys.getprofile()
     sys.setprofile(injection.hook())
     try:

@@ -13,7 +13,8 @@ from engine.injection import InjectedFault, after_fault, fault_at, places
 from engine.small_graph import PREFIX, batch, commit, insert, line, quad
 from pyoxigraph import Quad, Store
 
-from graphtide import LiveGraph, Program
+from graphtide import Limits, LiveGraph, Program
+from graphtide.errors import LimitError
 
 QUERIES = {
     "join": ("SELECT ?a ?c { ?a :knows ?b . ?b :knows ?c }", "search"),
@@ -248,6 +249,60 @@ def test_writes_that_returned_are_not_lost():
 @pytest.mark.slow
 def test_writes_that_returned_are_not_lost_at_any_call():
     check_buffered(None)
+
+
+# --- a second fault while the first one is undone ---
+
+TOGETHER = "SELECT ?a ?b { ?a :in ?x . ?b :in ?x }"
+SMALL_MEMORY = Limits(flush_bytes=200_000)
+
+
+def check_undo(most):
+    """Transactions wait, one of them is over a limit, and there is no memory to undo it."""
+
+    def written():
+        graph = LiveGraph(limits=SMALL_MEMORY)
+        query = graph.watch(PREFIX + TOGETHER)
+        insert(graph, *(f"a{number} in x" for number in range(5)))
+        with graph.transaction() as tx:
+            for number in range(300):
+                tx.insert(*quad(f"b{number} in y"))
+        insert(graph, *(f"c{number} in x" for number in range(5)))
+        return graph, query
+
+    def look(graph):
+        try:
+            graph.apply(batch())
+            len(graph)
+        except (LimitError, MemoryError) as error:
+            return [error]
+        return []
+
+    look(written()[0])  # compiles: calls that the next ones do not have
+    graph, _ = written()
+    with fault_at(0) as counted:
+        assert look(graph)
+    for number in places(counted.calls, most):
+        graph, query = written()
+        with fault_at(number, MemoryError) as fault:
+            raised = look(graph)
+        with after_fault(f"{number}: {raised}"):
+            assert fault.done
+            while errors := look(graph):
+                raised += errors
+            assert 10 - len(raised) <= len(graph) <= 10
+            expect_consistent(graph, [query])
+            insert(graph, "d in x")
+            expect_consistent(graph, [query])
+
+
+def test_a_fault_while_a_transaction_is_undone():
+    check_undo(60)
+
+
+@pytest.mark.slow
+def test_a_fault_anywhere_while_a_transaction_is_undone():
+    check_undo(None)
 
 
 # --- callbacks and programs ---

@@ -262,12 +262,12 @@ def test_a_server_that_stops_is_asked_again(client, monkeypatch):
     """The refusal of a server that is stopping is like a connection that is lost."""
     attach, refused = SubscriptionHub.attach, []
 
-    async def stopping(hub, subscription, reader, last):
+    async def stopping(hub, subscription, reader, last, **options):
         if not refused:
             refused.append(last)
             hub._host.metrics.readers += 1  # as detach() takes off
             raise HttpProblem(503, "the server is stopping")
-        return await attach(hub, subscription, reader, last)
+        return await attach(hub, subscription, reader, last, **options)
 
     monkeypatch.setattr(SubscriptionHub, "attach", stopping)
     with (

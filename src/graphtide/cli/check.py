@@ -17,6 +17,7 @@ from graphtide.cli.inputs import QUERY_SUFFIXES, read_query
 from graphtide.cli.output import counted
 from graphtide.durable import retention
 from graphtide.durable import verify as checks
+from graphtide.durable.backup import back_up
 from graphtide.durable.store import Store
 from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError, ProgramError, QueryError
@@ -195,16 +196,25 @@ def info(directory: Path, /) -> None:
 
 @store.command
 def verify(directory: Path, /) -> int:
-    """Read everything and compare it with its checksums; the exit code is 1 if it is damaged.
+    """Read everything, compare checksums, and replay it; the exit code is 1 if it is damaged.
 
     Example: `graphtide store verify rail/`
     """
-    report = checks.verify(directory)
+    report = checks.verify(directory, LiveGraph)
     for problem in report.problems:
         print(problem)
     snapshots = counted(len(report.snapshots), "snapshot")
     print(f"{counted(report.rows, 'row')} and {snapshots} read; good up to row {report.good:,}")
     return 1 if report.problems else 0
+
+
+@store.command
+def backup(directory: Path, target: Path, /) -> None:
+    """Copy a store, which may be in use, to a new directory.
+
+    Example: `graphtide store backup rail/ copy/`
+    """
+    back_up(directory, target)
 
 
 @store.command
@@ -223,7 +233,7 @@ def compact(directory: Path, /, *, retain: str | None = None, cut: bool = False)
         Drop what cannot be read: rows of the journal from the first damaged one on.
     """
     if cut:
-        report = checks.verify(directory)
+        report = checks.verify(directory, LiveGraph)
         opened = Store(directory, check_end=False)
         opened.journal.cut(report.good)
         opened.abandon()

@@ -68,6 +68,12 @@ class Cursor:
             return
         if self._store.read_only:
             raise GraphtideError("a store that is open for reading cannot acknowledge anything")
+        last = self._store.last_of(self._query)
+        if seq > last:
+            raise GraphtideError(
+                f"{self._query.name} has no delta {seq:,} to acknowledge: the last is {last:,}",
+                hint="acknowledge the `seq` of a delta that was read",
+            )
         if seq > self.acknowledged:
             self._store.flush()  # what is acknowledged must not be lost by the graph
             self._store.journal.acknowledge(self._query.name, self.name, seq)

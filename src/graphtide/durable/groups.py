@@ -144,15 +144,19 @@ class GroupWriter:
 
     def drop(self, group: InputGroup) -> bool:
         """Let go of the last group, unless it is on disk; whether it could."""
-        while not group.written:
+        while True:
             turn = self._turn
             with self._taking:
+                # What is not being written either waits or has `written` set: the thread does that
+                # before it forgets what it writes. So this is asked first.
                 if group not in self._writing:
-                    if self._queue.pop(group, group) is None:
-                        self.made -= bool(group.entries)
-                    return True
+                    if not group.written and group in self._queue and group.last is not None:
+                        before = group.last - bool(group.entries)
+                        # Nothing is called here: an interrupt comes before or after.
+                        del self._queue[group]
+                        self.made = before
+                    return not group.written
             turn.acquire(timeout=LOOK_AGAIN)
-        return False
 
     # --- waiting for it ---
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from logging import getLogger
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from graphtide.durable.backup import back_up
 from graphtide.durable.cursors import Cursor
 from graphtide.durable.replay import Replay, ReplayTarget, Until
 from graphtide.durable.store import Frozen, Store
@@ -89,6 +91,11 @@ class DurableGraph:
     def flush(self) -> None:
         """Wait until everything so far is on disk."""
         self.store.flush()
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the store, with everything so far, to a new directory; the graph stays in use."""
+        self.store.flush()
+        back_up(self.store.folder, Path(path))
 
     def checkpoint(self) -> bool:
         """Write a snapshot of now, if that is possible; whether there is one."""

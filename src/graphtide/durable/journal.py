@@ -25,7 +25,7 @@ from graphtide.durable.tables import (
     row_sum,
 )
 from graphtide.durable.wal import LastRow, damage_in_wal
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -50,6 +50,33 @@ def check_exists(folder: Path) -> None:
     )
 
 
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}",
+        uri=True,
+        timeout=10,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _lacks_files(database: sqlite3.Connection, path: Path) -> bool:
+    """Whether SQLite cannot make the files beside a database that it needs to read it.
+
+    They are missing after a store was closed, and cannot be made on a read-only file system. There
+    the database itself has everything, and can be read as one that does not change.
+    """
+    if path.with_name(f"{FILE}-wal").exists():
+        return False
+    try:
+        database.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+    except sqlite3.OperationalError as error:
+        return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+    except sqlite3.Error:
+        return False  # it is damaged, which the first use says
+    return False
+
+
 class Journal:
     """The database of a store. `last` is the number of its last row, `crc` the checksum of that."""
 
@@ -57,7 +84,7 @@ class Journal:
         self, folder: Path, *, writes: bool, fsync: bool = True, check_end: bool = True
     ) -> None:
         self.path = folder / FILE
-        self._lock = RLock()
+        self._lock, self._is_open = RLock(), False
         damage = damage_in_wal(folder / f"{FILE}-wal") if writes else None
         if damage is not None:
             raise GraphtideError(
@@ -65,11 +92,11 @@ class Journal:
                 hint="what comes after it would be lost: restore the file; or delete it, and lose "
                 "what has come since the store was last closed",
             )
-        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writes else 'ro'}"
         try:
-            self._database = sqlite3.connect(
-                uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
-            )
+            self._database = _connect(self.path, "mode=rwc" if writes else "mode=ro")
+            if not writes and _lacks_files(self._database, self.path):
+                self._database.close()
+                self._database = _connect(self.path, "immutable=1")
             if writes and not (self._tables() or self._is_empty()):
                 raise self._foreign()
             if writes:
@@ -94,6 +121,7 @@ class Journal:
                 hint=f"`graphtide store compact {folder} --cut` drops it",
             )
         self.last, self.crc = self._end()
+        self._is_open = True
         self._on_disk = LastRow(folder / LAST_FILE) if writes and fsync else None
         if check_end and self._on_disk is not None and self._on_disk.read() > self.last:
             missing = self._on_disk.read()
@@ -140,6 +168,15 @@ class Journal:
         rows = self._all("SELECT number, crc FROM journal ORDER BY number DESC LIMIT 1")
         rows = rows or self._all("SELECT number, chain FROM snapshots ORDER BY number DESC LIMIT 1")
         return rows[0] if rows else (0, 0)
+
+    def check_alone(self) -> None:
+        """Raise if another process has written: its lock should have prevented that."""
+        if self._end() != (self.last, self.crc):
+            raise StoreError(
+                self.path,
+                f"another process has written to the store after row {self.last} of the journal",
+                hint="nothing more is written here; close this graph, and open it again",
+            )
 
     # --- writing ---
 
@@ -232,6 +269,8 @@ class Journal:
     def _in_transaction(self) -> Iterator[None]:
         try:
             self._database.execute("BEGIN IMMEDIATE")
+            if self._is_open:
+                self.check_alone()
             yield
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
@@ -248,7 +287,10 @@ class Journal:
     def meta(self, key: str) -> Any:  # noqa: ANN401 - whatever JSON holds
         """A property of the store, or None."""
         rows = self._all("SELECT value FROM meta WHERE key = ?", key)
-        return json.loads(rows[0][0]) if rows else None
+        try:
+            return json.loads(rows[0][0]) if rows else None
+        except (ValueError, TypeError):
+            raise StoreError(self.path, f"the property {key} is damaged") from None
 
     def snapshots(self) -> list[SnapshotRow]:
         """The snapshots, oldest first."""
@@ -364,8 +406,9 @@ class Journal:
             raise self.damaged(error) from None
 
     def _broken(self, number: int, what: str) -> GraphtideError:
-        return GraphtideError(
-            f"{self.path}: row {number} of the journal {what}",
+        return StoreError(
+            self.path,
+            f"row {number} of the journal {what}",
             hint=f"`graphtide store verify {self.path.parent}` says what can be saved, and "
             "`graphtide store compact --cut` drops the rest",
         )
@@ -373,12 +416,18 @@ class Journal:
     def damaged(self, error: sqlite3.Error) -> GraphtideError:
         """The error for what SQLite reports."""
         full = "full" in str(error)
-        return GraphtideError(
-            f"{self.path}: {error}",
+        return StoreError(
+            self.path,
+            str(error),
             hint="make room: nothing of the last transaction was written"
             if full
             else f"`graphtide store verify {self.path.parent}` says what can be saved",
         )
+
+    def copy_to(self, copy: sqlite3.Connection) -> None:
+        """Copy the database as it is now to another one, also while others write."""
+        with self._lock:
+            self._database.backup(copy)
 
     def close(self) -> None:
         """Close the database, when nobody uses it."""

@@ -83,9 +83,12 @@ class Recorder:
         self._handed: InputGroup | None = None
         """A group that is closed and may not be with the writer yet."""
         self._newest: tuple[InputEntry, int] | None = None
-        """The last changes, and how many transactions there were before them."""
+        """The last input, and how many transactions there were before it. Changes are in the graph
+        when there are more; anything else begins when this is None again."""
         self._ahead: InputEntry | None = None
-        """Changes that are on disk, and were interrupted before they were made in memory."""
+        """The last input, if it was interrupted and is on disk: it has to come again."""
+        self.underway = False
+        """Whether an input is recorded that the graph may not have wholly taken in."""
         self.finished = FinishedCalls()
         self._caused: list[InputEntry] | None = None
         """What the function that runs now has caused so far."""
@@ -123,12 +126,12 @@ class Recorder:
         """
         if self.replaying or self._caused is not None:
             return
-        if self.broken is not None:
-            raise self.broken
-        if self._writer.problem is not None:  # once more: there may be room on the disk again
-            self._writer.write(settles=self.durability != "transaction")
-        if self.durability != "transaction" and (self._rows >= CLOSE_CHANGES or self._is_old()):
-            self._close_group()
+        self.check()
+        if self.durability != "transaction":  # which writes every input before it happens
+            if self._writer.problem is not None:  # once more: there may be room on the disk again
+                self._writer.write()
+            if self._rows >= CLOSE_CHANGES or self._is_old():
+                self._close_group()
         self._calls_are_made()
         if self._is_behind(more=more):
             self._writer.wait(lambda: not self._is_behind(more=more))
@@ -172,6 +175,8 @@ class Recorder:
             self._runtime.flush()
             self._flush_clock()
             self._add(make_entry(kind, *what))
+            # Nothing is called between `_newest` and this: an interrupt comes before or after.
+            self.underway = True
 
     def call(self, firing: str, function: Callable[[], object]) -> None:
         """Call a function, unless that was finished before; and record how it ended."""
@@ -192,6 +197,7 @@ class Recorder:
 
     def interrupted(self, error: BaseException) -> GraphtideError:
         """Record nothing more: the store has the whole input, and the graph in memory has not."""
+        self._runtime.max_buffered = 1  # so that no change is accepted, also not in the buffer
         self.broken = GraphtideError(
             f"the graph was interrupted by {type(error).__name__} in the middle of an input, so "
             "it may differ from its store",
@@ -199,82 +205,113 @@ class Recorder:
         )
         return self.broken
 
+    def check(self, *, snapshot: bool = False) -> None:
+        """Raise if the graph differs from its store, as far as inputs or a snapshot can tell.
+
+        An input that is `underway` at the beginning of another one was interrupted, even where no
+        handler has run: interrupts may come in handlers, too.
+        """
+        left = self.underway and self._caused is None and self._runtime.schedule.recording is self
+        if left or (snapshot and self._withdraw() is not None):
+            self.interrupted(KeyboardInterrupt())
+        if self.broken is not None:
+            raise self.broken
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the graph is what a replay gives."""
+        with suppress(GraphtideError):
+            self.check(snapshot=True)
+        return self.broken is None
+
     def note(self, entry: InputEntry) -> None:
         """Keep the list of what is registered."""
+        self.registrations, self.loose = self._noted(entry)
+
+    def _noted(self, entry: InputEntry) -> tuple[list[InputEntry], bool]:
+        """The registrations after an input, and whether one was ended that is not listed."""
+        found = self.registrations
         if entry.kind in REGISTERS:
-            self.registrations.append(entry)
-        elif entry.kind in ENDS:
-            ended = [
-                each
-                for each in self.registrations
-                if each.kind == ENDS[entry.kind] and each.fields["name"] == entry.fields["name"]
-            ]
-            self.loose |= not ended
-            for each in ended:
-                self.registrations.remove(each)
-        elif entry.kind == "replace":
-            self.registrations = [
+            return [*found, entry], self.loose
+        if entry.kind in ENDS:
+            kind, name = ENDS[entry.kind], entry.fields["name"]
+            left = [each for each in found if (each.kind, each.fields["name"]) != (kind, name)]
+            return left, self.loose or len(left) == len(found)
+        if entry.kind == "replace":
+            found = [
                 replaced(each, entry.fields)
                 if each.kind == "run" and each.fields["name"] == entry.fields["name"]
                 else each
-                for each in self.registrations
+                for each in found
             ]
+        return found, self.loose
 
     def _add(self, entry: InputEntry) -> None:
-        if self.broken is not None:
-            raise self.broken
-        if self._ahead is not None:
-            ahead, self._ahead = self._ahead, None
-            if ahead.same_as(entry):  # it was interrupted, and is made again
-                return
-            raise self.interrupted(KeyboardInterrupt())
+        self.check()
         self._put(entry)
         if self.durability == "transaction":
-            self._write_now(entry)
-        self.note(entry)
+            self._write_now()
         self._wake()
+        registrations, loose = self._noted(entry)
+        # From here on nothing is called: an interrupt comes before or after.
+        self.registrations, self.loose = registrations, loose
+        if entry.kind != "changes":
+            self._newest = None
 
     def _put(self, entry: InputEntry) -> None:
-        """Add an entry to the group.
+        """Add an entry to the group, unless it is on disk, was interrupted, and is made again.
 
         The write buffer of the graph is passed on at its first change while the group is empty, and
         then when it is full: so what waits there is never older than the group.
         """
-        self._forget_interrupted()
+        ahead = self._withdraw()
+        if ahead is not None:
+            if not ahead.same_as(entry):
+                raise self.interrupted(KeyboardInterrupt())
+            return
         done, clock = self._runtime.done, self._runtime.clock
-        changes = entry.kind == "changes" and len(entry.times) > 0
+        timed = entry.kind == "changes" and len(entry.times) > 0
         if self._stamp is None:
-            self._stamp = done, min(int(entry.times[0]), clock) if changes else clock
+            self._stamp = done, min(int(entry.times[0]), clock) if timed else clock
         self._rows += max(1, len(entry.rows))
         self.recorded += max(1, len(entry.rows))
-        self._newest = (entry, done) if changes else None
+        self._newest = (entry, done)
         self._entries.append(entry)
         if self.durability == "batch":
-            self._runtime.max_buffered = 1 if self._is_behind() else PASSED_ON
+            comes_by = self._is_behind() or entry.kind != "changes"  # see `check`
+            self._runtime.max_buffered = 1 if comes_by else PASSED_ON
 
-    def _forget_interrupted(self) -> None:
-        """Let go of the last changes if these did not happen: they were interrupted at their end.
+    def _withdraw(self) -> InputEntry | None:
+        """Let nothing of the last input be recorded if it was interrupted before it happened.
 
-        Otherwise there would be more transactions now. Until they are, the group is not closed.
+        Returns it if it is on disk, and so cannot be withdrawn. What was recorded with it stays.
         """
-        newest = self._newest
-        if newest is not None and newest[1] == self._runtime.done:
-            self._entries = [entry for entry in self._entries if entry is not newest[0]]
-            self._newest = None
-
-    def _write_now(self, entry: InputEntry) -> None:
-        """Write the group, or let nothing of it have happened."""
-        self._newest = None
-        group = self._close_group()
-        try:
-            self._writer.write(settles=False)  # not with every transaction
-        except BaseException as error:
-            if group is None or self._writer.drop(group):
-                raise
-            if entry.kind == "changes":
+        if self._newest is None or self._newest[1] != self._runtime.done:
+            return None
+        entry, group = self._newest[0], self._handed
+        if self._ahead is entry:
+            return entry
+        if group is not None and any(each is entry for each in group.entries):
+            if not self._writer.drop(group):
                 self._ahead = entry
-            else:
-                self.interrupted(error)
+                return entry
+            entries, calls = [*group.entries, *self._entries], [*group.calls, *self._calls]
+            left, stamp = [each for each in entries if each is not entry], (group.tx, group.time)
+            # From here on nothing is called: an interrupt comes before or after.
+            self._handed, self._entries, self._calls = None, left, calls
+            self._stamp = stamp if left else None
+        else:
+            self._entries = [each for each in self._entries if each is not entry]
+        self._newest = None
+        return None
+
+    def _write_now(self) -> None:
+        """Write the group, or let nothing of its last input have happened."""
+        try:
+            self._hand_over()
+            self._writer.write(settles=False)  # not with every transaction
+        except BaseException:
+            self._withdraw()
             raise
 
     def _wake(self) -> None:
@@ -291,19 +328,23 @@ class Recorder:
         self._calls.append(CallRow(firing, error, chunk))
         if self.durability == "transaction":  # also in a replay, which may be interrupted again
             self._close_group()
-            self._writer.write(settles=False)
+            try:
+                self._writer.write(settles=False)
+            except GraphtideError as problem:  # its actions fail here, and not in a replay
+                self.interrupted(problem)
+                raise
         self._wake()
 
     def _flush_clock(self) -> None:
         """Record the clock, if no change has its time. The graph has nothing left to record."""
         self._forget_clock()
         if self._clock is not None:
-            if self.broken is not None:
-                raise self.broken
             self._put(InputEntry("clock", {"to": self._clock}))
-            self._clock = None
+            self._clock = self._newest = None
 
     def _forget_clock(self) -> None:
+        if self._clock is not None:  # an interrupt may have come before it moved
+            self._clock = min(self._clock, self._runtime.clock)
         last = next((each for each in reversed(self._entries) if each.kind == "changes"), None)
         if last is not None and self._clock is not None and self._clock <= int(last.times[-1]):
             self._clock = None
@@ -320,13 +361,16 @@ class Recorder:
         """Close the group with all that has come in so far. The graph's lock is held."""
         if self.broken is None:  # else a replay does what an interrupt has left
             self._runtime.flush()
-        self._flush_clock()
+            self._flush_clock()
         self._close_group()
         self._calls_are_made()
 
-    def _close_group(self) -> InputGroup | None:
+    def _close_group(self) -> None:
         """Let the entries and calls so far be written. The graph's lock is held."""
-        self._forget_interrupted()
+        self._withdraw()
+        self._hand_over()
+
+    def _hand_over(self) -> None:
         self._forget_clock()
         if self._handed is not None:
             self._writer.add(self._handed)
@@ -345,7 +389,6 @@ class Recorder:
             self._writer.add(group)
         if self.durability == "batch":
             self._runtime.max_buffered = 1
-        return group
 
     def settle(self) -> None:
         """Let readers know that the calls of all rows are finished; on a full disk, they wait.

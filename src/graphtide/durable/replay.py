@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from graphtide.streams.stream import Stream
 
 log = getLogger(__name__)
+
+
+Named = TypeVar("Named", "Query", "RunningProgram")
 
 
 class ReplayTarget(Protocol):
@@ -119,11 +122,11 @@ class Replay:
 
     def _entries(self, rows: Iterable[JournalRow]) -> Iterator[InputEntry]:
         for row in rows:
+            self.number = row.number
             self._check(row)
             table, texts = chunks.from_bytes(row.chunk)
             entries = list(chunks.decode_entries(table, texts, self.runtime.terms))
             self._held.arrays = [entry.rows[:, VALUES:] for entry in entries]
-            self.number = row.number
             yield from entries
 
     def _check(self, row: JournalRow) -> None:
@@ -179,7 +182,7 @@ class Replay:
             case "run" if not self.only_data:
                 self._run(fields)
             case "unwatch" if not self.only_data:
-                next(q for q in self.graph.queries if q.name == fields["name"]).close()
+                _named(self.graph.queries, fields["name"]).close()
             case "stop" if not self.only_data:
                 self._program(fields["name"]).close()
             case "replace" if not self.only_data:
@@ -188,8 +191,10 @@ class Replay:
                 self._program(fields["name"]).become(program, fields["disabled"], functions)
             case "fire" if not self.only_data:
                 running = self._program(fields["name"])
-                waiting = (a for a in running.activations() if a.number == fields["number"])
-                running.fire(next(waiting))
+                waiting = [a for a in running.activations() if a.number == fields["number"]]
+                if not waiting:
+                    raise GraphtideError(f"there is no activation {fields['number']} to fire")
+                running.fire(waiting[0])
             case _:
                 pass
 
@@ -298,7 +303,15 @@ class Replay:
         return functions
 
     def _program(self, name: str) -> RunningProgram:
-        return next(each for each in self.graph.programs if each.name == name)
+        return _named(self.graph.programs, name)
+
+
+def _named(registered: Iterable[Named], name: str) -> Named:
+    """What has a name, of queries or programs."""
+    for each in registered:
+        if each.name == name:
+            return each
+    raise GraphtideError(f"nothing is registered by the name {name}")
 
 
 def _nothing(*_: object, **__: object) -> None:

@@ -22,7 +22,7 @@ from graphtide.durable.state import pack
 from graphtide.durable.tables import FORMAT
 from graphtide.engine.ingest import signed
 from graphtide.engine.scheduler import NEVER
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,12 +96,13 @@ def check_snapshot(path: Path, size: int, crc: int) -> None:
     try:
         found = _measured(path)
     except OSError as error:
-        raise GraphtideError(f"{path}: the snapshot cannot be read: {error.strerror}") from None
+        raise StoreError(path, f"the snapshot cannot be read: {error.strerror}") from None
     if found != (size, crc):
-        raise GraphtideError(
-            f"{path}: the snapshot is damaged: {found[0]:,} bytes of {size:,}"
+        raise StoreError(
+            path,
+            f"the snapshot is damaged: {found[0]:,} bytes of {size:,}"
             if found[0] != size
-            else f"{path}: the snapshot is damaged: its checksum is not that of its {size:,} bytes",
+            else f"the snapshot is damaged: its checksum is not that of its {size:,} bytes",
         )
 
 

@@ -9,7 +9,6 @@ lock.db               locked by the process that writes
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from logging import getLogger
 from pathlib import Path
 from threading import Lock
@@ -24,7 +23,7 @@ from graphtide.durable.journal import SETTLED, Journal, check_exists
 from graphtide.durable.recorder import Durability, Recorder
 from graphtide.durable.replay import Replay, ReplayTarget, Until, calls_of
 from graphtide.durable.tables import SnapshotRow
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, StoreError
 from graphtide.locking import lock_file
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from graphtide.durable.tables import JournalRow
     from graphtide.engine.runtime import Runtime
+    from graphtide.engine.watch import Query
     from graphtide.streams.registry import Streams
 
 log = getLogger(__name__)
@@ -100,7 +100,9 @@ class Store:
             raise
         self.recorder: Recorder | None = None
         self._snapshotting = Lock()
-        self._at = 0
+        self.read_to = 0
+        """The last row of the journal that a replay has begun."""
+        self._followed = 0
         self._runtime: Runtime | None = None
         self._streams: Streams | None = None
 
@@ -140,7 +142,8 @@ class Store:
         self._runtime, self._streams = runtime, streams
         if self.read_only:
             runtime.max_buffered = 1
-            self._at = self._replay(graph, runtime, streams, None, Until(), Frozen())
+            self._replay(graph, runtime, streams, None, Until(), Frozen())
+            self._followed = self.read_to
             return
         recorder = Recorder(runtime, self.journal, self.durability)
         try:
@@ -181,13 +184,13 @@ class Store:
         assert isinstance(frozen, Frozen)  # noqa: S101 - of a reader
         frozen.replaying, frozen.finished.apply = True, replay.apply_caused
         try:
-            replay.number = self._at
-            replay.read(self._rows(replay, frozen, self._at))
+            replay.number = self._followed
+            replay.read(self._rows(replay, frozen, self._followed))
             replay.go_on()
         finally:
             frozen.replaying = False
-        before, self._at = self._at, replay.number
-        return self._at > before
+        before, self._followed = self._followed, replay.number
+        return self._followed > before
 
     def _replay(
         self,
@@ -199,8 +202,8 @@ class Store:
         recorder: Recorder | Frozen,
         begin: Until | None = None,
         each: Callable[[ReplayTarget], None] | None = None,
-    ) -> int:
-        """Bring an empty graph to where a replay ends; the last row of the journal that it read."""
+    ) -> None:
+        """Bring an empty graph to where a replay ends."""
         replay = Replay(
             graph, runtime, functions, until, recorder.note, keeps_all=begin is not None
         )
@@ -208,14 +211,16 @@ class Store:
         recorder.replaying, recorder.finished.apply = True, replay.apply_caused
         number, chain = self._begin(replay, streams, begin or until)
         replay.number = number
-        replay.read(self._rows(replay, recorder, number, chain))
-        if each is not None:
-            each(graph)
-        for _ in replay.steps():
+        try:
+            replay.read(self._rows(replay, recorder, number, chain))
             if each is not None:
                 each(graph)
+            for _ in replay.steps():
+                if each is not None:
+                    each(graph)
+        finally:
+            self.read_to = replay.number
         recorder.replaying = False
-        return replay.number
 
     def _rows(
         self, replay: Replay, recorder: Recorder | Frozen, after: int, chain: int | None = None
@@ -277,7 +282,18 @@ class Store:
     def flush(self) -> None:
         """Wait until everything so far is on disk."""
         if self.recorder is not None:
+            self.recorder.check()
             self.recorder.flush()
+
+    def last_of(self, query: Query) -> int:
+        """The last number that a delta of a query may have; of a window's results, the last time.
+
+        A server numbers what a query over windows puts out by the times of its closes.
+        """
+        if self._runtime is None:
+            return -1
+        last = self._runtime.transactions - 1
+        return last if query.windows is None else max(last, self._runtime.clock)
 
     @property
     def due(self) -> bool:
@@ -291,12 +307,12 @@ class Store:
         runtime, recorder = self._runtime, self.recorder
         if runtime is None or recorder is None or self._streams is None:
             raise GraphtideError("a store that is open for reading has no checkpoints")
-        with ExitStack() as one, runtime.lock:
-            one.enter_context(self._snapshotting)  # until it is written, which needs no other lock
-            if recorder.broken is not None:
-                raise recorder.broken
+        with runtime.lock:
+            recorder.check()
             runtime.settle()
             recorder.flush()
+            recorder.check(snapshot=True)
+            self.journal.check_alone()
             self.journal.keep_cursors([query.name for query in graph.queries])
             number, chain = self.journal.last, self.journal.crc
             if any(row.number == number for row in self.journal.snapshots()):
@@ -315,20 +331,22 @@ class Store:
             )
             tables = snap.tables_of(runtime, state, held_state.dump_all(graph, self._streams))
             recorder.recorded = 0
-            held = one.pop_all()
-        with held:
+        with self._snapshotting:  # which needs no other lock: changes come in meanwhile
             self._write_snapshot(number, chain, state, tables)
         return True
 
     def _write_snapshot(
         self, number: int, chain: int, state: snap.SnapshotState, tables: snap.SnapshotTables
     ) -> None:
+        if any(row.number == number for row in self.journal.snapshots()):
+            return
         name = f"snapshot-{number}.arrow"
         try:
             size, crc = snap.write_snapshot(self.folder / name, tables)
         except OSError as error:
-            raise GraphtideError(
-                f"{self.folder / name}: the snapshot cannot be written: {error.strerror}",
+            raise StoreError(
+                self.folder / name,
+                f"the snapshot cannot be written: {error.strerror}",
                 hint="the journal has everything; make room, and call checkpoint() again",
             ) from None
         row = SnapshotRow(number, state.done, state.clock, time.time(), name, size, crc, chain)
@@ -353,7 +371,7 @@ class Store:
             if self.recorder is not None:
                 self.recorder.close()
                 end_snapshot()
-                if self.recorder.broken is None:
+                if self.recorder.is_whole:
                     self.checkpoint(graph)
         finally:
             if self._runtime is not None:
@@ -382,6 +400,7 @@ class Frozen:
 
     def __init__(self, why: str = "this graph is read-only") -> None:
         self.replaying = False
+        self.underway = False
         self.finished = FinishedCalls()
         self.recorded = 0
         self._why = why

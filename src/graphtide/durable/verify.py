@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphtide.durable import chunks
 from graphtide.durable import snapshot as snap
+from graphtide.durable.handle import open_graph
 from graphtide.durable.journal import FILE, LAST_FILE, Journal, check_exists
+from graphtide.durable.store import Store
 from graphtide.durable.tables import checksum
 from graphtide.durable.wal import LastRow, damage_in_wal
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -27,8 +29,27 @@ class StoreReport:
     problems: list[str] = field(default_factory=list)
 
 
-def verify(folder: Path) -> StoreReport:
-    """Read everything in a store, and compare it with its checksums."""
+def verify(folder: Path, make: Callable[..., Any]) -> StoreReport:
+    """Read everything in a store, and compare it with its checksums; then open it, to read.
+
+    `make` makes the live graph, which is above this layer. A journal whose checksums are right is
+    not opened either if it has what did not happen: what is called good was replayed.
+    """
+    report = _checked(folder)
+    if not report.problems:
+        store = Store(folder, read_only=True)
+        try:
+            open_graph(make, store, {}, None, {}).close()
+        except GraphtideError as error:
+            report.problems.append(error.message)
+            report.good = min(report.good, store.read_to - 1)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the store does not open
+            report.problems.append(f"{folder}: row {store.read_to} cannot be replayed: {error!r}")
+            report.good = min(report.good, store.read_to - 1)
+    return report
+
+
+def _checked(folder: Path) -> StoreReport:
     report = StoreReport()
     check_exists(folder)
     wal = damage_in_wal(folder / f"{FILE}-wal")
@@ -44,10 +65,9 @@ def verify(folder: Path) -> StoreReport:
         report.problems += [f"{journal.path}: {problem}" for problem in journal.damaged_rows()]
         sound = _snapshots(folder, journal, report)
         _rows(journal, report, sound)
-        last = LastRow(folder / LAST_FILE)
-        if last.read() > journal.last:
-            report.problems.append(f"{journal.path}: the rows up to {last.read()} are missing")
-        last.close()
+        last = LastRow.of(folder / LAST_FILE)
+        if last > journal.last:
+            report.problems.append(f"{journal.path}: the rows up to {last} are missing")
     except GraphtideError as error:
         report.problems.append(error.message)
     finally:

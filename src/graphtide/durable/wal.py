@@ -31,13 +31,17 @@ class LastRow:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
 
+    @staticmethod
+    def of(path: Path) -> int:
+        """The number in a file, which is only read; 0 if there is none."""
+        try:
+            return _number_in(path.read_bytes())
+        except OSError:
+            return 0
+
     def read(self) -> int:
         """The number; 0 if none was written, or not as a whole."""
-        data = os.pread(self._file, LAST.size, 0)
-        if len(data) < LAST.size:
-            return 0
-        number, crc = LAST.unpack(data)
-        return int(number) if zlib.crc32(data[:8]) == crc else 0
+        return _number_in(os.pread(self._file, LAST.size, 0))
 
     def write(self, number: int) -> None:
         """Set the number."""
@@ -47,6 +51,13 @@ class LastRow:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def _number_in(data: bytes) -> int:
+    if len(data) < LAST.size:
+        return 0
+    number, crc = LAST.unpack_from(data)
+    return int(number) if zlib.crc32(data[:8]) == crc else 0
 
 
 def damage_in_wal(path: Path) -> str | None:

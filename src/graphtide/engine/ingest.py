@@ -517,6 +517,24 @@ class WriteBuffer:
         self._end = self.waiting = 0
         return piece
 
+    def drop(self, tx: int) -> bool:
+        """Drop the last transaction, if it has that number; returns whether it had.
+
+        >>> buffer = WriteBuffer()
+        >>> [buffer.several(17, tx, [(1, (2, 3, 4, 0))] * 2) for tx in (5, 6)]
+        [2, 4]
+        >>> buffer.drop(5), buffer.drop(6), buffer.take()[0].tolist()
+        (False, True, [[0, 1, 2, 3, 4, 0], [0, 1, 2, 3, 4, 0]])
+        """
+        last = self.waiting - 1
+        if last < 0 or self._first + last != tx:
+            return False
+        rows = self._space[0][: self._end // 24]
+        end, times = 24 * int(np.count_nonzero(rows[:, 0] != last)), self._times[:last]
+        # From here on nothing is called: an interrupt comes before or after.
+        self._end, self.waiting, self._times = end, last, times
+        return True
+
     def clear(self) -> None:
         """Drop what waits. An interrupt comes before or after this: nothing is called in it."""
         self._times = []

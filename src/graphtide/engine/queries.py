@@ -24,7 +24,7 @@ from graphtide.plan.estimate import NOTHING_KNOWN, Statistics
 from graphtide.plan.physical import QueryPlan, predicates, searches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.dataflow.network import Node
@@ -134,6 +134,24 @@ class QueryRegistry:
         self._planned.pop(query.name, None)
         self.with_callbacks.discard(query)
         self._detach(query)
+
+    def registered(self) -> tuple[tuple[Query, ...], tuple[PreparedQuery, ...]]:
+        """What is registered, for `restore`."""
+        return tuple(self._queries.values()), tuple(self._prepared)
+
+    def restore(
+        self, queries: Collection[Query], prepared_queries: Collection[PreparedQuery]
+    ) -> None:
+        """Remove all queries but these: the call that has registered others has failed."""
+        for query in [each for each in self if each not in queries]:
+            self.remove(query)
+            if query.windows is not None:
+                query.windows.close()
+        for prepared in [each for each in self._prepared if each not in prepared_queries]:
+            self.forget(prepared)
+        self._direct = {}
+        for readers in self._readers.values():  # an interrupt may have come between the two
+            readers[:] = [each for each in readers if self._queries.get(each.name) is each]
 
     def check(self, query: Query) -> None:
         """Reject a query that is not, or no longer, registered here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Scheduler, inside_callback
 from graphtide.engine.watch import MAX_COUNTED, Query
-from graphtide.errors import DataError
+from graphtide.errors import DataError, StoreError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs, first_of_each
 from graphtide.kernel.workers import Workers
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
+
+Result = TypeVar("Result")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,8 +110,10 @@ class Runtime:
         if len(events.ends):
             self.schedule.check_time(int(events.ends[0]))
         ingest.check_order(self.clock, events.ends)
-        with self.schedule.recorded("events", events, followers):
-            self.schedule.publish(events, self.eager if followers is None else followers)
+        chosen = self.eager if followers is None else followers
+        self.schedule.take_input(
+            lambda: self.schedule.publish(events, chosen), "events", events, followers
+        )
 
     # --- clock and queue ---
 
@@ -200,13 +204,16 @@ class Runtime:
         """Apply the first transactions of the queue."""
         piece = self.queue[0]
         if self.one_by_one and len(piece[1]) > 1:
-            parts = list(ingest.one_by_one(piece))
-            self.queue.popleft()
-            self.queue.extendleft(reversed(parts))
+            self._divide_first()
             return
         self.underway = piece, [piece[0]], self.done
         self.queue.popleft()
-        self._run(piece)
+        self._run(piece, queued=True)
+
+    def _divide_first(self) -> None:
+        """Let each of the first transactions of the queue be a piece of its own."""
+        first, *others = self.queue
+        self.queue = deque([*ingest.one_by_one(first), *others])
 
     def settle(self) -> None:
         """Flush at the start or at the end of what a user calls: terms may be freed here."""
@@ -236,10 +243,17 @@ class Runtime:
         yield from self.queries.plans.held_ids()
         yield from (*self.buffer.held_ids(), *self.schedule.buffer.held_ids())
 
-    def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
-        """Apply transactions, and do what they cause; `derived` ones are not input."""
+    def _run(
+        self, piece: ingest.Transactions, *, derived: bool = False, queued: bool = False
+    ) -> None:
+        """Apply transactions, and do what they cause.
+
+        Those that are `derived` are not input; those that were `queued` have been admitted.
+        """
         schedule = self.schedule
-        recorder = None if derived or schedule.recorder is None else schedule.admit(more=True)
+        recorder = None if derived else schedule.recording
+        if recorder is not None and not queued:
+            schedule.admit(more=True)
         if self.eager:
             if not schedule.running:
                 self.underway = piece, [piece[0]], self.done
@@ -250,10 +264,12 @@ class Runtime:
     def _apply_piece(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions, all or none; of several, those that fail are left out."""
         changes, times, txs = piece
-        self.schedule.settled, underway = None, self.underway
+        self.schedule.settled, underway, deltas = None, self.underway, None
+        many = len(times)
         if underway is None or underway[0] is not piece:
+            if underway is not None:  # it could not be undone before
+                transaction.recover(self)
             self.underway = underway = piece, [changes], self.done
-        deltas = None
         try:
             if ALWAYS:
                 self.reclaimer.verify(changes[:, VALUES:])
@@ -266,20 +282,37 @@ class Runtime:
                 recorder.changes(piece)
             if self.schedule.item is not None:
                 self.applied.note(self.store, changes)
-            self.done += len(times)
-            if deltas or self.eager:
-                self.unnotified = deque([*(deltas or ()), None])
-            self.recent, self.underway = (underway, self.terms.generation), None
+            notices = deque([*(deltas or ()), None]) if deltas or self.eager else self.unnotified
+            recent = underway, self.terms.generation
+            clock = max(self.schedule.clock, int(times[-1])) if many else self.schedule.clock
+            # From here on nothing is called: an interrupt comes before or after. The clock moves
+            # here, as what is interrupted before is applied by the next call.
+            self.schedule.clock = clock
+            self.done += many
+            self.unnotified, self.recent, self.underway = notices, recent, None
         except Exception as error:
-            transaction.recover(self, again=False)
-            if len(piece[1]) == 1:
-                self.schedule.not_applied(error, int(piece[1][0]), derived=recorder is None)
+            if many == 1 or isinstance(error, StoreError):  # refused: undone, and not done again
+                self.underway = None, underway[1], underway[2]
+                self.schedule.not_applied(error, int(times[0]), derived=recorder is None)
+                transaction.recover(self)
                 raise
-            with self.schedule:
-                for one in list(ingest.one_by_one(piece)):
-                    self.schedule.attempt(partial(self._apply_piece, one, recorder))
+            transaction.recover(self)
+            self._divide_first()
+            self._apply_one_by_one(many, recorder)
         if self.unnotified or self.schedule.failure is not None:
             self._notify()
+
+    def _apply_one_by_one(self, many: int, recorder: InputRecorder | None) -> None:
+        """Apply the first pieces of the queue, of one transaction each; leave those out that fail.
+
+        If one cannot be undone, the others wait until it is.
+        """
+        with self.schedule:
+            while many and self.underway is None:
+                one, many = self.queue[0], many - 1
+                self.underway = one, [one[0]], self.done
+                self.queue.popleft()
+                self.schedule.attempt(partial(self._apply_piece, one, recorder))
 
     def drained(self, query: Query, taken: list[tuple[Ints, TransactionTimes]]) -> None:
         """Deltas are about to be taken out of the history of a query."""
@@ -354,6 +387,8 @@ class Runtime:
         schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
             schedule.accept()
+        if self.eager or self.underway is not None or self.queue:
+            self._flush_before_change()
         if self.strict:
             self.commit([(diff, ids)], time)
             self.reclaim()
@@ -363,13 +398,15 @@ class Runtime:
                 self.reach(time)
                 self.write(diff, ids, None)
             return
-        if self.eager:
-            self._flush_before_change()
         tx = self.last_tx + 1
         waiting = self.buffer.single(schedule.clock, tx, diff, ids)
         self.last_tx = tx
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
-            self.settle()
+            try:
+                self.settle()
+            except Exception:
+                self._withdraw(tx)
+                raise
 
     def _flush_before_change(self) -> None:
         """Flush what an interrupt or an error has left, which comes before a change.
@@ -389,6 +426,8 @@ class Runtime:
         schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
             schedule.accept()
+        if self.eager or self.underway is not None or self.queue:
+            self._flush_before_change()
         moves = (time is not None and time != schedule.clock) or self._is_behind
         if self.strict and not (moves and schedule.followers):
             storage.refuse_redundant(self, changes)  # and it does not move the clock
@@ -397,13 +436,20 @@ class Runtime:
                 self.reach(time)
                 self.commit(changes, None)
             return
-        if self.eager:
-            self._flush_before_change()
         tx = self.last_tx + 1
         waiting = self.buffer.several(schedule.clock, tx, changes)
         self.last_tx = tx
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
-            self.flush()
+            try:
+                self.flush()
+            except Exception:
+                self._withdraw(tx)
+                raise
+
+    def _withdraw(self, tx: int) -> None:
+        """Let a transaction not happen that a call has buffered, if the call could not begin it."""
+        if self.buffer.drop(tx):
+            self.last_tx = tx - 1
 
     # --- batches ---
 
@@ -558,12 +604,39 @@ class Runtime:
         self.queries.add(query, stamps)
         return query
 
+    def registering(
+        self, work: Callable[[], Result], is_recorded: Callable[[], bool] = lambda: False
+    ) -> Result:
+        """Register something on a graph that may be recorded.
+
+        If that fails before it is recorded, the queries that it has registered are removed.
+        """
+        if self.schedule.recording is None:
+            return work()
+        before = self.queries.registered()
+        try:
+            return work()
+        except BaseException as error:
+            if not is_recorded():
+                try:
+                    self.queries.restore(*before)
+                    if not isinstance(error, Exception):  # nodes may be there in part
+                        self.queries.rebuild(self.store, self.done)
+                except BaseException:
+                    self.schedule.interrupted(error)
+                    raise
+            raise
+
     def close_query(self, query: Query) -> None:
         """End a query."""
         self.flush()
         self.queries.check(query)
-        with self.schedule.recorded("unwatch", query.name):
-            self.queries.remove(query)
+        self.schedule.take_input(lambda: self._end_query(query), "unwatch", query.name)
+
+    def _end_query(self, query: Query) -> None:
+        self.queries.remove(query)
+        if query.windows is not None:
+            query.windows.close()
 
     def replan(self, query: Query) -> bool:
         """Plan a query again by current statistics; whether that gave another plan."""

@@ -9,10 +9,10 @@ So answers do not depend on how input is divided into calls, or on the steps of 
 from __future__ import annotations
 
 from collections import deque
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from graphtide.engine.events import MAX_WAITING, EventBuffer
 from graphtide.engine.timers import ALL_STREAMS, Follower, Phase
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphtide.engine.transaction import InputRecorder, ItemHost, MadeCalls, Protected
 
 
-NOTHING = nullcontext()
+Result = TypeVar("Result")
 
 NEVER: Final = 1 << 62
 """A time after those of all events."""
@@ -187,7 +187,7 @@ class Scheduler:
             self.running = False
             with suppress(Exception):  # the next call tries again, and raises it
                 self.recover()
-            self._interrupted(error)
+            self.interrupted(error)
             raise
         finally:
             self.running = False
@@ -262,9 +262,10 @@ class Scheduler:
         error.add_note(f"the transaction at time {time} was not applied")
         self.known = error
         if derived and isinstance(error, LimitError | MemoryError):
-            self._interrupted(error)
+            self.interrupted(error)
 
-    def _interrupted(self, error: BaseException) -> None:
+    def interrupted(self, error: BaseException) -> None:
+        """Input that is recorded may not be wholly in the graph."""
         if self.recorder is not None:
             self.recorder.interrupted(error)
 
@@ -297,29 +298,38 @@ class Scheduler:
             recorder.admit(more=more)
         return recorder
 
-    def recorded(self, kind: str, *what: object) -> AbstractContextManager[None]:
-        """Record a piece of input; what happens inside follows from it."""
+    def take_input(self, work: Callable[[], Result], kind: str, *what: object) -> Result:
+        """Record a piece of input and do it; what happens inside follows from it.
+
+        A replay raises any `Exception` again. After an interrupt the recorder has all of the input,
+        and the graph perhaps a part.
+        """
         self.touched = True
         if self.calling:
             self.check_input()
-        return NOTHING if self.recorder is None else self._recorded_input(kind, *what)
-
-    @contextmanager
-    def _recorded_input(self, kind: str, *what: object) -> Iterator[None]:
-        self.check_input()
-        recorder = self.recording
+        if self.recorder is None:
+            return work()
+        recorder, underway = self.recording, False
         if recorder is not None:
             recorder.admit()
+            underway = recorder.underway
             recorder.input(kind, *what)
+        # Counted here and not by a context manager: its own calls may be interrupted, too.
         self._recorded += 1
         try:
-            yield
+            result = work()
+        except Exception:
+            if recorder is not None:
+                recorder.underway = underway
+            raise
         except BaseException as error:
-            if not isinstance(error, Exception):
-                self._interrupted(error)
+            self.interrupted(error)
             raise
         finally:
             self._recorded -= 1
+        if recorder is not None:
+            recorder.underway = underway
+        return result
 
     @contextmanager
     def user_code(self) -> Iterator[None]:
@@ -569,8 +579,8 @@ class Scheduler:
             with self:
                 self._advance(to, cause)
             return
-        with self, self.recorded("clock", to):
-            self._advance(to, cause)
+        with self:
+            self.take_input(lambda: self._advance(to, cause), "clock", to)
 
     def check_time(self, time: int) -> None:
         """Raise if a time is before the clock."""

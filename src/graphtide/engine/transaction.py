@@ -200,7 +200,12 @@ class ItemHost(Protected, Protocol):
 
 
 class InputRecorder(Protocol):
-    """Records the input of a graph in order: what comes from outside, not what follows from it."""
+    """Records the input of a graph in order: what comes from outside, not what follows from it.
+
+    `underway` is set when `input` has recorded something, until the graph has taken it in.
+    """
+
+    underway: bool
 
     def admit(self, *, more: bool = False) -> None:
         """Wait until another input may come, or `more` of the same call; nothing is applied yet."""
@@ -321,11 +326,11 @@ class AppliedSteps:
             query.put_back([each for each in taken if each[1].first < first])
 
 
-def recover(runtime: Runtime, *, again: bool = True) -> None:
+def recover(runtime: Runtime) -> None:
     """Something was raised within a transaction: restore the state before it.
 
     The quads are as they were, apart from what the store has applied of it; everything else is made
-    from the quads. With `again`, the transaction is put back into the queue.
+    from the quads. The transaction is put back into the queue, unless it is one that was refused.
     """
     if runtime.underway is None:
         return
@@ -336,9 +341,11 @@ def recover(runtime: Runtime, *, again: bool = True) -> None:
     store = runtime.store.rebuilt(undone(runtime.store, steps))
     runtime.queries.rebuild(store, first)
     runtime.store, runtime.done = store, first
-    if piece is not None and again:
-        runtime.queue.appendleft(copied(piece))
+    waits = None if piece is None else copied(piece)
+    # An interrupt comes before this or after it, when the queue has the transactions again.
     runtime.underway = None
+    if waits is not None:
+        runtime.queue.appendleft(waits)
 
 
 def is_unsettled(runtime: Runtime) -> bool:

@@ -84,7 +84,8 @@ class Query:
         self.order = next(_REGISTERED)
         self.node_ids: NodeIds = {}
         self.evicted = 0
-        self.begins_at = 0
+        self.begins_at = -1
+        """The first transaction whose delta it has; -1, that of an answer on an empty graph."""
         self.windows: WindowSide | None = None
         self._host = host
         self._schedule, self._terms, self.lock = host.schedule, host.terms, host.lock
@@ -476,8 +477,6 @@ class Query:
     def close(self) -> None:
         """End the query and free what only it needed."""
         self._host.close_query(self)
-        if self.windows is not None:
-            self.windows.close()
 
     # --- called by the registry ---
 

@@ -96,21 +96,15 @@ def run(
             "a durable graph cannot record a function that ranks activations",
             hint='use "priority", "oldest", "newest" or "random"',
         )
-    running = RunningProgram(
-        program,
-        streams,
-        ProgramSettings(
-            functions or {},
-            ErrorPolicy(on_error, retries),
-            max_firings,
-            max_event_duration,
-            None if firing == "events" else resolver,
-            seed,
-            firing == "manual",
-        ),
-        disabled,
+    settings = ProgramSettings(
+        functions or {},
+        ErrorPolicy(on_error, retries),
+        max_firings,
+        max_event_duration,
+        None if firing == "events" else resolver,
+        seed,
+        firing == "manual",
     )
-    running.name = name
     options = {
         "on_error": on_error,
         "retries": retries,
@@ -122,9 +116,21 @@ def run(
         "seed": seed,
         "disabled": list(disabled),
     }
-    with schedule.recorded("run", name, program, options):
-        running.start(start)
-    return running
+    is_recorded = False
+
+    def begin() -> RunningProgram:
+        running = RunningProgram(program, streams, settings, disabled)
+        running.name = name
+
+        def record_and_start() -> None:
+            nonlocal is_recorded
+            is_recorded = True
+            running.start(start)
+
+        schedule.take_input(record_and_start, "run", name, program, options)
+        return running
+
+    return streams.runtime.registering(begin, lambda: is_recorded)
 
 
 def free_name(taken: Collection[str], number: int) -> str:
@@ -248,7 +254,8 @@ class RunningProgram:
         before = swap.declared_texts(self.program, self._disabled)
         done = swap.compare(before, swap.declared_texts(program, disabled))
         swap.check_new(program, graph, done)
-        with graph.schedule.recorded("replace", self.name, program, list(disabled)):
+
+        def replace() -> None:
             successor = graph.successor()
             kept = {name: old.queries[name] for name in done.names(swap.QUERY)}
             saved = swap.save_kept(old, done)
@@ -261,6 +268,8 @@ class RunningProgram:
             self._connection, self._parts = successor, new
             if self._listeners:
                 new.engine.tracer = Tracer(new, self._listeners)
+
+        graph.schedule.take_input(replace, "replace", self.name, program, list(disabled))
         self._warn()
         graph.reclaim()
         return done
@@ -417,8 +426,9 @@ class RunningProgram:
         conflicts = self._conflicts()
         chosen = conflicts.first() if activation is None else conflicts.checked(activation)
         if chosen is not None:
-            with self._connection.schedule.recorded("fire", self.name, chosen.number):
-                self._engine.fire(chosen)
+            self._connection.schedule.take_input(
+                lambda: self._engine.fire(chosen), "fire", self.name, chosen.number
+            )
             self._connection.reclaim()
         return chosen
 
@@ -498,7 +508,9 @@ class RunningProgram:
         """End the program: its rules, and its queries."""
         if self.closed:
             return
+        self._connection.schedule.take_input(self._end, "stop", self.name)
+
+    def _end(self) -> None:
         self.closed = True
-        with self._connection.schedule.recorded("stop", self.name):
-            self._connection.unfollow()
-            self._parts.close()
+        self._connection.unfollow()
+        self._parts.close()

@@ -114,6 +114,12 @@ def require(scope: Scope, role: Role) -> None:
         raise http.HttpProblem(403, f"the token does not allow to {role}")
 
 
+def may(scope: Scope, role: Role) -> bool:
+    """Whether the token of a request allows something."""
+    granted: Role | None = scope.get("graphtide.role", "admin")
+    return granted is not None and ROLES.index(granted) >= ROLES.index(role)
+
+
 class Gate:
     """What every request passes: checks of host, origin and token; metrics and the access log.
 
@@ -220,10 +226,14 @@ class Gate:
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         """A page of another origin must not change anything, nor read by WebSocket."""
         origin = headers.get("origin")
-        if origin is None or origin in self._origins:
+        if origin in self._origins:
             return
-        same = urlsplit(origin).netloc == headers.get("host", "") if len(origin) < 1000 else False
-        if not same and scope.get("method", "WEBSOCKET") not in ("GET", "HEAD"):
+        if origin is None:  # as in a request for an image
+            same = headers.get("sec-fetch-site") != "cross-site"
+        else:
+            same = len(origin) < 1000 and urlsplit(origin).netloc == headers.get("host", "")
+        asks = scope.get("method", "WEBSOCKET") in ("GET", "HEAD")
+        if not same and not (asks and not _acknowledges(scope["path"])):
             raise http.HttpProblem(
                 403,
                 "requests from pages of other origins are refused",
@@ -252,6 +262,11 @@ def _is_api(path: str) -> bool:
         "sparql", "update", "store", "subscriptions", "changes", "streams", "metrics", "api",
         "checkpoint",
     )  # fmt: skip
+
+
+def _acknowledges(path: str) -> bool:
+    """Whether a GET may acknowledge deltas: those of a cursor up to the Last-Event-ID."""
+    return path.startswith("/subscriptions/") and path.endswith("/events")
 
 
 def _host_name(host: str) -> str:

@@ -55,6 +55,8 @@ def status_of(error: err.GraphtideError) -> int:
             return 503 if error.limit.endswith("_seconds") else 413
         case err.StrictError():
             return 409
+        case err.StoreError():
+            return 507 if "full" in error.reason or "space" in error.reason else 500
         case _:
             return 400
 
@@ -63,7 +65,9 @@ def problem_response(error: err.GraphtideError) -> Response:
     """An error as JSON: https://www.rfc-editor.org/rfc/rfc9457"""
     status = status_of(error)
     body: dict[str, Any] = {"status": status, "title": error.message}
-    if error.hint is not None:
+    if isinstance(error, err.StoreError):  # its message and hint name files of the server
+        body["title"] = f"the store cannot be used: {error.reason}"
+    elif error.hint is not None:
         body["hint"] = error.hint
     if isinstance(error, err.PlacedError):
         place = {"line": error.line, "column": error.column}

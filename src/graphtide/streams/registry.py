@@ -28,7 +28,7 @@ from graphtide.streams.statements import StatementLog, statement_rows
 from graphtide.streams.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import TermLike
@@ -184,6 +184,17 @@ class WindowRegistry:
         """Let a query report when one of its windows closes."""
         for number in query.windows:
             self._windows[number].queries.append(query)
+        self._prune()
+
+    def keep_readers(self, queries: Collection[reports.WindowReader]) -> None:
+        """Drop what queries have left that could not be registered.
+
+        A window without readers would close, and each close counts as a transaction.
+        """
+        for number, placed in list(self._windows.items()):
+            placed.queries = [query for query in placed.queries if query in queries]
+            if not placed.queries:
+                del self._windows[number]
         self._prune()
 
     def _prune(self) -> None:
@@ -515,6 +526,24 @@ class Streams:
             )
         if report not in ("close", "change"):
             raise GraphtideError(f"report={report!r} is unknown", hint='use "close" or "change"')
+        try:
+            return self._watch(
+                query, strategy, name, report, reevaluate=reevaluate, history=history
+            )
+        except BaseException:
+            self._registry.keep_readers(self._queries.values())
+            raise
+
+    def _watch(
+        self,
+        query: WindowedQuery,
+        strategy: Strategy | None,
+        name: str | None,
+        report: ReportPolicy,
+        *,
+        reevaluate: bool,
+        history: int | None,
+    ) -> Query:
         runtime, name = self.runtime, name or query.name
         places = self._places.get(name or "", {})
         graphs: dict[Term, Term] = {}
@@ -542,9 +571,9 @@ class Streams:
             side = QueryWindows(runtime, query, handle, windows, self._close, history)
             side.take(win.NO_TIMES, win.NO_TIMES)
         side.events = side.events._replace(graphs=graphs, times=self._registry.event_times)
-        handle.windows = side
         self._registry.add(side)
         self._queries[side.name] = side
+        handle.windows = side
         return handle
 
     def _place(

@@ -196,8 +196,8 @@ class Stream:
             newest = int(times.max()) if newest is None else newest
             if newest > LARGEST or int(times.min()) < -LARGEST:
                 raise GraphtideError(f"time {newest} is out of bounds", hint=f"use up to {LARGEST}")
-        with self._publisher.schedule.recorded("push", self.name, times, quads, newest, events):
-            self._push(times, quads, newest, events)
+        what = times, quads, newest, events
+        self._publisher.schedule.take_input(lambda: self._push(*what), "push", self.name, *what)
 
     def _push(self, times: Longs, quads: Ints, newest: int | None, events: Longs | None) -> None:
         self._publisher.protect()
@@ -288,10 +288,12 @@ class Stream:
         """Raise the watermark: no event before that time comes any more."""
         to = ticks(to, "to")
         self._publisher.settle()
-        with self._publisher.schedule.recorded("watermark", self.name, to):
-            self._publisher.protect()
-            self._newest = max(self._newest, to)
-            self._publisher.release(self, lambda: self._release(to))
+        self._publisher.schedule.take_input(lambda: self._raise_to(to), "watermark", self.name, to)
+
+    def _raise_to(self, to: int) -> None:
+        self._publisher.protect()
+        self._newest = max(self._newest, to)
+        self._publisher.release(self, lambda: self._release(to))
 
     def _without_late(self, lines: Lines, late: Mask) -> Lines:
         times, quads, numbers = lines

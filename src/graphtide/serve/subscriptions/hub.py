@@ -275,9 +275,17 @@ class SubscriptionHub:
     # --- reading ---
 
     async def attach(
-        self, subscription: ClientSubscription, reader: chn.DeltaReader, last: int | None
+        self,
+        subscription: ClientSubscription,
+        reader: chn.DeltaReader,
+        last: int | None,
+        *,
+        acknowledges: bool,
     ) -> tuple[chn.Block, int]:
-        """Let a reader read; what it gets first, and how far that goes."""
+        """Let a reader read; what it gets first, and how far that goes.
+
+        With a cursor, `last` is acknowledged if the client may do so; else it only reads on there.
+        """
         channel = subscription.channel
         subscription.readers.add(reader)
         channel.readers.add(reader)
@@ -286,7 +294,8 @@ class SubscriptionHub:
             raise http.HttpProblem(503, "the server is stopping")
         if subscription.cursor is not None:
             if last is not None:
-                await self._host.call(subscription.cursor.ack, last)
+                if acknowledges:
+                    await self._host.call(subscription.cursor.ack, last)
             elif subscription.cursor.acknowledged >= -1:
                 last = subscription.cursor.acknowledged
         messages, seq = await self._host.call(channel.first, self._host.graph, last)

@@ -14,7 +14,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from graphtide.errors import GraphtideError
-from graphtide.serve import http
+from graphtide.serve import access, http
 from graphtide.serve.subscriptions import channels as chn
 
 if TYPE_CHECKING:
@@ -39,13 +39,18 @@ def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
     """The routes of subscriptions."""
 
     async def subscribe(request: http.Request) -> http.Response:
-        made = await hub.add(await http.read_json(request, host), _client(request.scope))
+        asked = await http.read_json(request, host)
+        if asked.get("cursor") is not None:
+            access.require(request.scope, "write")  # the store keeps it
+        made = await hub.add(asked, _client(request.scope))
         described = made.to_json()
         return http.json_response(described, 201, headers={"location": described["events"][:-7]})
 
     async def one(request: http.Request) -> http.Response:
         found = await hub.find(request.path_params["id"], _client(request.scope))
         if request.method == "DELETE":
+            if found.cursor is not None:
+                access.require(request.scope, "write")
             await hub.end(found)
             return http.Response(status_code=204)
         return http.json_response(found.to_json())
@@ -56,7 +61,8 @@ def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
         if found.cursor is None or not isinstance(seq, int) or isinstance(seq, bool):
             hint = 'give {"seq": NUMBER} to a subscription that was made with a "cursor"'
             raise http.HttpProblem(400, "there is nothing to acknowledge", hint=hint)
-        await host.call(found.cursor.ack, min(seq, await host.call(_last, host)))
+        access.require(request.scope, "write")
+        await host.call(found.cursor.ack, seq)
         return http.Response(status_code=204)
 
     async def why(request: http.Request) -> http.Response:
@@ -98,10 +104,6 @@ def _client(scope: Scope) -> str:
     return str(client[0]) if client else ""
 
 
-def _last(host: Host) -> int:
-    return host.graph.transactions - 1
-
-
 def _last_id(given: str | None) -> int | None:
     """The sequence number that a client has last seen."""
     return int(given) if given is not None and _NUMBER.fullmatch(given) else None
@@ -129,7 +131,9 @@ class EventStream(http.Response):
         request = http.Request(scope)
         last = request.headers.get("last-event-id") or request.query_params.get("last-event-id")
         try:
-            block, seq = await self._hub.attach(self._subscription, reader, _last_id(last))
+            block, seq = await self._hub.attach(
+                self._subscription, reader, _last_id(last), acknowledges=access.may(scope, "write")
+            )
             await _begin(send)
             for part in (block.events, b""):  # the second waits until a large first one is gone
                 await send({"type": "http.response.body", "body": part, "more_body": True})
@@ -190,13 +194,14 @@ async def _talk(
     reader = chn.DeltaReader(outbox, host.settings.unsent_bytes, host.metrics)
     await websocket.accept()
     try:
-        block, seq = await hub.attach(subscription, reader, _last_id(last))
+        may_write = access.may(websocket.scope, "write")
+        block, seq = await hub.attach(subscription, reader, _last_id(last), acknowledges=may_write)
         outbox.write(block)
         reader.start(seq)
         waits = (
             reader.ended,
             _send_texts(websocket, outbox),
-            _acknowledged(websocket, host, subscription),
+            _acknowledged(websocket, host, subscription if may_write else None),
         )
         await _first_of(list(waits))
     finally:
@@ -217,7 +222,10 @@ async def _send_texts(websocket: WebSocket, outbox: chn.Outbox) -> None:
             await websocket.send_text(message.data.decode())
 
 
-async def _acknowledged(websocket: WebSocket, host: Host, subscription: ClientSubscription) -> None:
+async def _acknowledged(
+    websocket: WebSocket, host: Host, subscription: ClientSubscription | None
+) -> None:
+    """Take in what a client says; it acknowledges deltas of a subscription, if it may."""
     while True:
         try:
             text = await websocket.receive_text()
@@ -226,8 +234,10 @@ async def _acknowledged(websocket: WebSocket, host: Host, subscription: ClientSu
             return
         except (KeyError, ValueError, AttributeError, RecursionError):
             continue
-        if subscription.cursor is not None and isinstance(seq, int):
+        if subscription is None or subscription.cursor is None:
+            continue
+        if isinstance(seq, int) and not isinstance(seq, bool):
             try:
-                await host.call(subscription.cursor.ack, min(seq, await host.call(_last, host)))
+                await host.call(subscription.cursor.ack, seq)
             except GraphtideError:
                 continue
