@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphtide.engine import ingest, storage, timers, transaction
+from graphtide.engine.locking import GraphLock
 from graphtide.engine.queries import SEVERAL, QueryRegistry
 from graphtide.engine.query_host import AskedQuery, CacheSize, QueryPast
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
@@ -54,7 +55,7 @@ class Runtime:
         threads: int = 1,
     ) -> None:
         storage.check_options(default_graph, tick_ms)
-        self.terms, self.workers = TermDictionary(), Workers(threads)
+        self.terms, self.workers = TermDictionary(GraphLock()), Workers(threads)
         self.lock = self.terms.lock
         self.reclaimer = TermReclaimer(self.terms)
         self.terms.holders.add(self)

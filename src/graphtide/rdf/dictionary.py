@@ -60,11 +60,11 @@ class TermDictionary:
         "known", "lock", "reuses",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, lock: RLock | None = None) -> None:
         self._hidden: dict[str, int] = {}
         self._table: term_tables.TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
-        self.lock = RLock()
+        self.lock = RLock() if lock is None else lock
         """Of the graph, too: results are decoded by any thread while others change the graph."""
         self.holders = Holders(self.lock)
         self.generation = 0

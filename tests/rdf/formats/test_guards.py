@@ -5,8 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import time
 import random
+import time
 
 import pyarrow as pa
 import pytest
@@ -274,9 +274,11 @@ def test_some_levels_are_read(name):
         ("jsonld", '{"@id":"ex:a","ex:p":"' + '[{\\"' * 900 + '"}'),
         (
             "rdf",
-            '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
-            f"<!-- {'<a> ' * 900}--><rdf:Description><e:p><![CDATA[{'<br> ' * 40_000}]]></e:p>"
-            "</rdf:Description></rdf:RDF>",
+            (
+                '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
+                f"<!-- {'<a> ' * 900}--><rdf:Description><e:p><![CDATA[{'<br> ' * 40_000}]]></e:p>"
+                "</rdf:Description></rdf:RDF>"
+            ),
         ),
         ("ttl", f"{STATEMENT}{', '.join([nested(1)] * 2000)} ."),
     ],
