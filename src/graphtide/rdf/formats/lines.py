@@ -232,6 +232,21 @@ def _odd_rows(column: Strings) -> NDArray[np.bool_]:
     return odd
 
 
+NOT_UTF8: Final = "the text is not UTF-8"
+
+
+def line_text(raw: bytes) -> tuple[str, int]:
+    r"""Return the text of a line, and the first column that is not UTF-8, or 0.
+
+    >>> line_text(b"a\xc3\xa4"), line_text(b"a\xff")[1]
+    (('aä', 0), 2)
+    """
+    try:
+        return raw.decode(), 0
+    except UnicodeDecodeError as error:
+        return raw.decode(errors="replace"), len(raw[: error.start].decode()) + 1
+
+
 QuadText: TypeAlias = tuple[str, str, str, str | None]
 """The texts of s, p, o and g; None is the default graph."""
 
