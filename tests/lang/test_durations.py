@@ -1,4 +1,4 @@
-"""Durations and numbers of any length in programs and queries are read, or an error with a place."""
+"""Durations and numbers of any length in programs and queries are read, or are placed errors."""
 
 import pytest
 
