@@ -46,7 +46,7 @@ test-rest: setup warm ## What `make test` leaves out
 	@$(PYTEST) --lane rest $(ARGS)
 
 quick: setup ## For every save, in two minutes: no slow test, properties on fewer examples
-	@$(PYTEST) --lane quick $(ARGS)
+	@GRAPHTIDE_RECLAIM=always $(PYTEST) --lane quick $(ARGS)
 
 warm: setup ## Once: compile the loops and store Java's classes, so that Spark starts sooner
 	-@$(BIN)/graphtide warm

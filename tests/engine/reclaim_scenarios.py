@@ -320,7 +320,7 @@ def functions_that_use_the_graph():
     """A callback in the middle of an operation is no safe point: its caller still has ids."""
     graph, called = LiveGraph(), []
 
-    def note(a, b):
+    def note(a, b, *, graph):
         called.append((str(a), str(b)))
         touch(graph)
 

@@ -149,7 +149,7 @@ def test_feedback_goes_on_where_a_failed_call_stopped_it(spark, tmp_path):
     assert aside["reason"].startswith("too late")
 
 
-def test_the_alarms_of_the_paper_with_the_command(shared_session, tmp_path, capsys):
+def test_the_alarms_of_the_paper_with_the_command(shared_session, tmp_path, capsys, caplog):
     (tmp_path / "in").mkdir()
     stream = "<http://e/s>"
     rows = [
@@ -173,6 +173,21 @@ def test_the_alarms_of_the_paper_with_the_command(shared_session, tmp_path, caps
     assert ("AlarmIgnored", 31, ex("a3")) in found
     assert f"rules: {len(list(firings(tmp_path)))} firings" in said
     assert " 0 rejected" in said
+    assert "the program sees what the rule AlarmCancelled does (whatever uses" in caplog.text
+
+
+FEEDS_BACK = "actions run on the driver, and the program sees them with the next micro-batch"
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason=FEEDS_BACK)
+def test_the_alarms_of_the_paper_over_a_bounded_dataframe(spark, tmp_path):
+    """a1 is cancelled at 12, so its confirmation at 13 confirms nothing."""
+    rows = [row for part in SCENE[:-1] for row in part]
+    frame = spark.createDataFrame([*rows, watermark(60)], SCHEMA).coalesce(1)
+    text = (Path(__file__).parents[2] / "examples" / "alarms.tide").read_text()
+    places = {"out": tmp_path / "out", "checkpoint": tmp_path / "checkpoint", "partitions": 2}
+    run_job(spark, Program.parse(text), changes=frame, **places)
+    assert count(firings(tmp_path)) == fired(in_process(text, rows, 60))
 
 
 def test_bounded_dataframes_as_in_one_process(spark, tmp_path):

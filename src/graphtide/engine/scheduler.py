@@ -64,12 +64,14 @@ class Scheduler:
     Inside `with scheduler:`, which is one call of a user, errors of cascades wait: all input of the
     call is taken in, and then the first of them, `failure`, is raised.
 
-    A `recorder` is given all input. `calling` is true while functions and callbacks of users run.
+    A `recorder` is given all input. `calling` is true while functions and callbacks of users run;
+    `read_only` while a function runs that has not asked for the graph, and so may not change it.
     """
 
     def __init__(self) -> None:
         self.recorder: InputRecorder | None = None
         self.calling = False
+        self.read_only = False
         self.host: ItemHost | None = None
         """The runtime, if pieces of input are to happen wholly or not at all, for rules too."""
         self.item: WorkItem | None = None
@@ -207,6 +209,7 @@ class Scheduler:
             self._effects.clear()
             self.depth, self.failure = 0, item.failure
             self.clock, self.raised = item.clock, item.raised
+            self._reached = None  # it was raised within the piece
             for part, saved in item.saved.items():
                 part.roll_back(saved)
             if item.made and item.key is not None:
@@ -287,6 +290,8 @@ class Scheduler:
     def admit(self, *, more: bool = False) -> InputRecorder | None:
         """Input comes, or `more` of a call: wait until it can be recorded; by whom."""
         self.touched = True
+        if self.calling:
+            self.check_input()
         recorder = self.recording
         if recorder is not None:
             recorder.admit(more=more)
@@ -295,6 +300,8 @@ class Scheduler:
     def recorded(self, kind: str, *what: object) -> AbstractContextManager[None]:
         """Record a piece of input; what happens inside follows from it."""
         self.touched = True
+        if self.calling:
+            self.check_input()
         return NOTHING if self.recorder is None else self._recorded_input(kind, *what)
 
     @contextmanager
@@ -328,15 +335,23 @@ class Scheduler:
         with self.user_code():
             self.attempt(lambda: self.once(label, callback))
 
-    def call(self, firing: str, function: Callable[[], object]) -> None:
-        """Call a function of a user, for an action of a firing."""
+    def call(self, firing: str, function: Callable[[], object], *, writes: bool) -> None:
+        """Call a function of a user, for an action of a firing; only some `writes` the graph."""
+
+        def guarded() -> None:  # not around a replay, which does what the function did then
+            before, self.read_only = self.read_only, not writes
+            try:
+                function()
+            finally:
+                self.read_only = before
+
         with self.user_code():
             if self.recorder is None:
-                self.once(firing, function)
+                self.once(firing, guarded)
                 return
             before, self._called = self._called, self._recorded
             try:
-                self.recorder.call(firing, function)
+                self.recorder.call(firing, guarded)
             finally:
                 self._called = before
 
@@ -347,7 +362,16 @@ class Scheduler:
         self.drain()
 
     def check_input(self) -> None:
-        """Refuse input of a callback inside a cascade: it could not be replayed at its place."""
+        """Refuse input of a callback inside a cascade: it could not be replayed at its place.
+
+        And that of a function that has not asked for the graph: which rules may be matched in
+        batches follows from reading the program and the functions that it gets.
+        """
+        if self.read_only:
+            raise GraphtideError(
+                "a function of CALL cannot change the graph unless it asks for it",
+                hint="give it a keyword parameter graph: def f(x, *, graph)",
+            )
         inside = self.running or self._recorded
         if self.calling and self.recorder is not None and inside and self._called is None:
             raise GraphtideError(

@@ -224,6 +224,7 @@ class Actions:
         ]
         called = {each.function for _, each in self._calls}
         self._takes_id = {name for name in called if takes_id(functions[name])}
+        self._writes = {name for name in called if takes_graph(functions[name])}
         self._others = [
             (number, each)
             for number, each in enumerate(rule.actions)
@@ -276,7 +277,8 @@ class Actions:
         """Call a function, with the id of the firing if it takes that."""
         firing = f"{self._engine.name}-{self._rule.name}-{number}"
         more = {"firing_id": firing} if name in self._takes_id else {}
-        self._engine.call(firing, lambda: self._functions[name](*given, **more))
+        writes = name in self._writes
+        self._engine.call(firing, lambda: self._functions[name](*given, **more), writes=writes)
 
     def _emit(self, stream: str, triples: list[tuple[Term, Term, Term]]) -> None:
         """Publish an event to the rules at once, and to the stream when the cascade is done."""

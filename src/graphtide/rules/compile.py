@@ -11,6 +11,8 @@ from graphtide.algebra.nodes import GraphNames, Path, SelectQuery, TriplePattern
 from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.traverse import parts
 from graphtide.algebra.variables import mentioned, pattern_variables
+from graphtide.algebra.windows import WindowedQuery
+from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.pattern_facts import walk
 from graphtide.lang.tide.references import EventReference, references_in
@@ -18,7 +20,7 @@ from graphtide.rules.model import EventCondition, EventType, Rule
 from graphtide.rules.temporal import AllTests, AnyTest, ExpressionTest, NotTest, Temporal, Test
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.lang.tide.program import Program
     from graphtide.rdf.terms import Term
@@ -123,6 +125,64 @@ def only_inserts(rule: tide.RuleDeclaration, queries: Iterable[SelectQuery]) -> 
     written = [triple for insert in inserts for triple in insert.template]
     reads = [read for query in queries for read in _reads(query.root)]
     return not any(_meet(triple, read) for triple in written for read in reads)
+
+
+def feedback_of(program: Program) -> dict[str, tuple[str, ...]]:
+    """Return for each rule whose actions the program itself may see what sees them.
+
+    Templates and patterns meet unless constants differ, so it may name what never happens.
+
+    >>> from graphtide.lang.tide.program import Program
+    >>> feedback_of(
+    ...     Program.parse('''PREFIX : <http://example.org/>
+    ... EVENT A(?x) AS { ?x :a ?y }
+    ... QUERY Marked AS SELECT ?x { ?x :marked ?y }
+    ... RULE Mark ON A(?x) THEN INSERT { ?x :marked true }
+    ... RULE Tell ON A(?x) THEN CALL tell(?x)''')
+    ... )
+    {'Mark': ('the query Marked',)}
+    """
+    seen: dict[str, list[Reads]] = {}
+    events: dict[str, list[Reads]] = {}
+    for name, text in program.texts.items():
+        query = parse_standing(text)
+        seen[f"the query {name}"] = list(_reads(query))
+        if isinstance(query, WindowedQuery):
+            events[f"the query {name}"] = seen[f"the query {name}"]
+    for rule in program.rules:
+        if rule.facts is not None:
+            seen[f"FACT of the rule {rule.name}"] = list(_reads(rule.facts.root))
+    for event in (*events_in_use(program), *(u.type for r in program.rules for u in r.events)):
+        match event.source:
+            case tide.StateChange(_, before, after):
+                reads = [*_reads(before.root), *_reads(after.root)]
+                seen[f"the event {event.name}"] = reads
+            case tide.GraphPattern(patterns):
+                events[f"the event {event.name}"] = list(_reads(patterns))
+            case _:
+                pass
+    found = {}
+    for rule in program.rules:
+        parts: list[str] = []
+        for action in rule.actions:
+            match action:
+                case tide.Insert(template) | tide.Delete(template):
+                    parts += _meeting(template, seen)
+                case tide.Emit(_, template):
+                    parts += _meeting(template, events)
+                case tide.Retract(name):
+                    parts.append(f"whatever uses the event {name} that it retracts")
+                case tide.CallFunction():
+                    pass
+        if parts:
+            found[rule.name] = tuple(dict.fromkeys(parts))
+    return found
+
+
+def _meeting(template: Iterable[TriplePattern], seen: Mapping[str, list[Reads]]) -> Iterator[str]:
+    for name, reads in seen.items():
+        if any(_meet(triple, read) for triple in template for read in reads):
+            yield name
 
 
 def times_in(rule: tide.RuleDeclaration) -> tuple[EventReference, ...]:

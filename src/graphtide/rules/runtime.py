@@ -234,9 +234,9 @@ class RuleEngine:
         if self.tracer is not None:
             self.tracer.roll_back()
 
-    def call(self, firing: str, function: Callable[[], object]) -> None:
-        """Call a function for an action."""
-        self._schedule.call(firing, function)
+    def call(self, firing: str, function: Callable[[], object], *, writes: bool) -> None:
+        """Call a function for an action; only some `writes` the graph."""
+        self._schedule.call(firing, function, writes=writes)
 
     def fire(self, activation: Activation) -> None:
         """Fire an activation of the conflict set, with all that it causes."""

@@ -466,6 +466,7 @@ class Streams:
 
     def time_passed(self, to: int, cause: object) -> None:
         """Raise watermarks: no event before that time comes any more."""
+        self.publisher.protect()
         for stream in self._registry.rising(cause):
             stream.pass_time(to)
 

@@ -345,9 +345,11 @@ class Stream:
             with self._publisher.schedule:
                 for lines in self._publisher.parts((times[:end], quads[:end], numbers[:end])):
                     self._publisher.reach(int(lines[0][0]), self)
+                    unseen = self._without_early(lines)
                     self._append(lines[0], lines[1])
-                    self._unpublished_lines.append(self._without_early(lines))
+                    self._unpublished_lines.append(unseen)
                     done += len(lines[0])
+                    self._early.difference_update(lines[2].tolist() if self._early else ())
                     self._publish()
         finally:
             self._releasing = releasing
@@ -395,7 +397,6 @@ class Stream:
             return lines
         times, quads, numbers = lines
         unseen = ~np.isin(numbers, list(self._early))
-        self._early.difference_update(numbers.tolist())
         return times[unseen], quads[unseen], numbers[unseen]
 
     def pass_time(self, to: int) -> None:

@@ -56,12 +56,14 @@ def test_executors_and_python_workers(make_assault):
 
 
 def test_a_failure_after_the_cache_was_updated(make_assault):
-    assault, expected = make_assault(3, TWO_STAGES, master="local[2]", files=30, fail_at="3,5,8,12")
+    # Whether the other worker lives on is Spark's affair: often enough, some of six do.
+    fail_at = "3,4,6,8,10,12"
+    assault, expected = make_assault(3, TWO_STAGES, master="local[2]", files=30, fail_at=fail_at)
     assault.job["in_workers"] = True
-    assault.start([1, 3, 2, 1, 2])
+    assault.start([1, 3, 2, 1, 2, 1, 2])
     assault.finish()
     restarts = (assault.folder / "notes" / "restarts.txt").read_text(encoding="utf-8")
-    assert restarts.count("injected after the engine") >= 4
+    assert restarts.count("[STREAM_FAILED]") == 6
     assert_exact(assault, expected)
     # The worker of the other partition outlived the query, and its engine has changes that were
     # never written. It is ahead if it gets its partition at once, or of another attempt later.

@@ -19,6 +19,7 @@ import pyarrow as pa
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import read_changes, write_changes
+from graphtide.rules.compile import feedback_of
 from graphtide.spark.api import make_job, run_stages
 from graphtide.spark.driver import continued as going_on
 from graphtide.spark.driver.actions import ActionRunner, Functions
@@ -202,6 +203,12 @@ def _begin(
     on_batch: OnBatch | None,
 ) -> SparkJob:
     """Start the stream that a checkpoint has now, or run a bounded DataFrame."""
+    for rule, seen in feedback_of(program).items():
+        log.warning(
+            "the program sees what the rule %s does (%s) a micro-batch later on Spark: input of "
+            "the same micro-batch does not see it, and firings may differ from those in process",
+            rule, ", ".join(seen),
+        )  # fmt: skip
     spec = options.spec(program)
     owner = check_options(program, options)
     before = owner.continued
