@@ -20,6 +20,7 @@ from graphtide.serve.subscriptions import channels as chn
 if TYPE_CHECKING:
     from graphtide.engine.query_host import QueryCursor
     from graphtide.engine.watch import Query
+    from graphtide.serve.access import Role
     from graphtide.serve.host import Host
 
 PREFIX: Final = "subscription-"
@@ -49,6 +50,8 @@ class ClientSubscription:
     id: str
     channel: chn.Channel
     client: str
+    role: Role = "write"
+    """What the token of its maker allows; it is not known of one from before a restart."""
     cursor: QueryCursor | None = None
     readers: set[chn.DeltaReader] = field(default_factory=set)
     used: float = field(default_factory=time.monotonic)
@@ -170,7 +173,7 @@ class SubscriptionHub:
 
     # --- subscriptions ---
 
-    async def add(self, body: dict[str, Any], client: str) -> ClientSubscription:
+    async def add(self, body: dict[str, Any], client: str, role: Role) -> ClientSubscription:
         """Make a subscription to a query, given by its text or its name."""
         text, name = http.text_field(body, "query"), http.text_field(body, "name")
         cursor = http.text_field(body, "cursor")
@@ -190,7 +193,10 @@ class SubscriptionHub:
             if channel is None:
                 query = await self._host.call(self._watch, channel_id, text, name)
                 channel = self._channel(channel_id, query, owned=text is not None)
-            return await self._made(f"{channel_id}.{token}", channel, client, cursor)
+            if cursor is not None and role == "read":
+                known = await self._host.call(self._has_cursor, channel.query.name, cursor)
+                role = "write" if known else role
+            return await self._made(f"{channel_id}.{token}", channel, client, cursor, role)
 
     def _check_number(self, client: str) -> None:
         """A client has a bounded number of subscriptions; those with cursors count, too."""
@@ -218,14 +224,19 @@ class SubscriptionHub:
         return self._channels[channel_id]
 
     async def _made(
-        self, subscription_id: str, channel: chn.Channel, client: str, cursor: str | None
+        self,
+        subscription_id: str,
+        channel: chn.Channel,
+        client: str,
+        cursor: str | None,
+        role: Role = "write",
     ) -> ClientSubscription:
         known = self._subscriptions.get(subscription_id)
         if known is None:
             made = None
             if cursor is not None:
                 made = await self._host.call(channel.query.cursor, cursor)
-            known = ClientSubscription(subscription_id, channel, client, made)
+            known = ClientSubscription(subscription_id, channel, client, role, made)
             self._subscriptions[subscription_id] = known
             self._host.metrics.subscriptions = len(self._subscriptions)
         return known

@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from graphtide.errors import GraphtideError
 from graphtide.serve import http
+from graphtide.serve.access import Role, require
 from graphtide.serve.subscriptions import channels as chn
 
 if TYPE_CHECKING:
@@ -39,13 +40,16 @@ def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
     """The routes of subscriptions."""
 
     async def subscribe(request: http.Request) -> http.Response:
-        made = await hub.add(await http.read_json(request, host), _client(request.scope))
+        role: Role = request.scope.get("graphtide.role", "admin")
+        made = await hub.add(await http.read_json(request, host), _client(request.scope), role)
         described = made.to_json()
         return http.json_response(described, 201, headers={"location": described["events"][:-7]})
 
     async def one(request: http.Request) -> http.Response:
         found = await hub.find(request.path_params["id"], _client(request.scope))
         if request.method == "DELETE":
+            if found.cursor is not None:
+                require(request.scope, found.role)
             await hub.end(found)
             return http.Response(status_code=204)
         return http.json_response(found.to_json())
