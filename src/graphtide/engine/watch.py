@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from graphtide.arguments import check_type, wrong_type
 from graphtide.engine import explanations
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import (
@@ -25,9 +27,10 @@ from graphtide.kernel import Answer
 from graphtide.kernel.batch import TX, Ints
 from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.plan.explain import ExplainFormat, explain
+from graphtide.ticks import ticks, ticks_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     import pandas as pd
     import pyarrow as pa
@@ -173,6 +176,7 @@ class Query:
 
         An error if some of them are no longer retained, and there is no journal.
         """
+        seq = ticks(seq, "seq")
         self._host.settle()
         found: deque[tuple[Ints, TransactionTimes]] = deque()
         reached = not self.evicted and self.begins_at <= seq + 1
@@ -228,7 +232,7 @@ class Query:
     @synchronized
     def retain(self, history: int | None) -> None:
         """Retain that many delta rows from now on; None retains all until they are drained."""
-        self._limit = history
+        self._limit = ticks_or_none(history, "history")
 
     @synchronized
     def on_delta(self, callback: Callable[[Delta], object]) -> Callable[[Delta], object]:
@@ -253,6 +257,8 @@ class Query:
         return callback
 
     def _subscribe(self, callbacks: list[Callback], callback: Callback) -> None:
+        if not callable(callback):
+            raise wrong_type(callback, "callback", "a function")
         self._host.flush()  # what is buffered came before the callback
         callbacks.append(callback)
         self._host.notify_each(self)
@@ -300,6 +306,8 @@ class Query:
         timestamp, date, string). Other columns, and all of them with `terms=True`, are N-Triples
         texts. Unbound is null.
         """
+        check_type(terms, "terms", bool)
+        offset, limit = ticks(offset, "offset"), ticks_or_none(limit, "limit")
         self._host.settle()
         rows = self._answer.rows()
         repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
@@ -361,6 +369,7 @@ class Query:
         │     :ex:a :ex:p :ex:b
         └─ NOT EXISTS { ?b :ex:q ?c }: nothing matches
         """
+        check_type(row, "row", Mapping, None)
         bindings = explanations.bindings_of(self.variables, row, columns)
         return self._explainer().why(bindings, every=all, limit=limit)
 
@@ -383,6 +392,7 @@ class Query:
         it would be with
           + :ex:b :ex:q :urn:graphtide:any:c
         """
+        check_type(row, "row", Mapping, None)
         bindings = explanations.bindings_of(self.variables, row, columns)
         return self._explainer().why_not(bindings)
 
@@ -469,6 +479,8 @@ class Query:
         why: bool = False,
     ) -> str:
         """The plan with its rows: expected, stored and, if few or asked for, `actual`; `why` it."""
+        check_type(format, "format", str)
+        check_type(actual, "actual", bool, None)
         text = explain(self.plan, format, self.facts(actual=actual), self.asked if why else None)
         return text if self.windows is None or format != "text" else self.windows.explain(text)
 
