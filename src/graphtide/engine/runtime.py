@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,6 +65,7 @@ class Runtime:
         self.tick_ms, self.schedule = tick_ms, Scheduler()
         self.limits = Limits() if limits is None else limits
         self.store = storage.make_store(store, strict=strict, workers=self.workers)
+        self.terms.longest = self.limits.literal_length or inf
         self.store.limits, union = self.limits, default_graph == "union"
         self.queries = QueryRegistry(self.store, self.terms, self.limits, union=union)
         self._matched: storage.MatchFilter | None = None

@@ -72,8 +72,9 @@ _IRI = re.compile(r"<([^\x00-\x20<>\"{}|^`]*)>")
 _BLANK = re.compile(r"_:(\S+)")
 _INNER_BLANK = re.compile(r'_:[^\s<>()"]+')
 _SPACE = re.compile(r"[ \t]*")
+# Possessive: what may be given back takes a hundred bytes for each character.
 _LITERAL = re.compile(
-    r'"((?:[^"\\\n\r]|\\.)*)"(?:\^\^<([^\x00-\x20<>"{}|^`]*)>|@([A-Za-z0-9-]*?)(?:--(ltr|rtl))?)?'
+    r'"((?:[^"\\\n\r]++|\\.)*+)"(?:\^\^<([^\x00-\x20<>"{}|^`]*)>|@([A-Za-z0-9-]*?)(?:--(ltr|rtl))?)?'
 )
 _INSIDE = (_IRI, _INNER_BLANK, re.compile(_LITERAL.pattern + "(?![A-Za-z0-9-])"))
 # The most common spellings, which are canonical already and need not be parsed.
@@ -288,7 +289,7 @@ def to_pyoxigraph(term: Term) -> NamedNode | BlankNode | Literal | Triple:
 
 
 def _literal_reason(text: str) -> str:
-    body = re.match(r'"(?:[^"\\\n\r]|\\.)*', text)
+    body = re.match(r'"(?:[^"\\\n\r]++|\\.)*+', text)
     end = body.end() if body else 0
     if end >= len(text):
         return "the closing quote is missing"

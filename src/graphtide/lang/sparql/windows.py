@@ -80,7 +80,9 @@ class WindowParser:
         token = self.tokens.advance()
         number = whole(token.text) if token.text.isdecimal() else 0
         if not 1 <= number <= LONGEST:
-            self.tokens.fail(f"expected a number from 1 to 2^61, found {token}", at=token.start)
+            self.tokens.fail(
+                f"expected a number of at least 1, at most 2^61, found {token}", at=token.start
+            )
         return number
 
     def _duration(self) -> tuple[int, bool]:

@@ -31,7 +31,7 @@ _TRIPLES: Final = re.compile(rb"(<<\()|(\)>>)")
 _TAGS: Final = re.compile(rb"(<(?![/!?]))|(</|/>)|<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _LONGEST: Final = 9
 """Bytes of the longest beginning of such a token."""
-_JSON_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_JSON_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 class UnpackedFile(io.RawIOBase):

@@ -338,7 +338,7 @@ def _odd_statements(
     return found
 
 
-_LITERAL = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_LITERAL = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 _POSITION = re.compile(
     r"^Parser error (?:at|between) line .*?(?:columns? [0-9]+(?: and .*?[0-9]+)?): "
 )
