@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -53,6 +54,9 @@ DEFAULT_HISTORY: Final = 100_000
 LARGE_HISTORY: Final = 1000
 """A history of more rows than this evicts a quarter of them at a time."""
 
+MAX_UNREAD: Final = 10_000
+"""Deltas that wait for a reader of `async for`, at most."""
+
 MAX_COUNTED: Final = 200_000
 """Quads of a graph up to which explain counts the rows of every node unasked."""
 
@@ -100,6 +104,7 @@ class Query:
         nothing = np.empty((0, DELTA_VALUES + len(self._columns)), np.int32)
         self._no_change = self._delta(nothing, TransactionTimes((), (), 0))
         self._on_delta: list[Callable[[Delta], object]] = []
+        self._readers: list[Callable[[Delta | None], None]] = []
         self._on_appear: list[Callable[[DeltaRow], object]] = []
         self._on_disappear: list[Callable[[DeltaRow], object]] = []
         self._terms.holders.add(self)  # its history can be read when it is closed, too
@@ -264,16 +269,42 @@ class Query:
         self._host.notify_each(self)
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
-        """Deltas as they come, from now on: `async for delta in query`."""
+        """Deltas as they come, from now on: `async for delta in query`; it ends with the query.
+
+        A reader that is far behind gets an error after what it has not read yet.
+        """
         import asyncio  # noqa: PLC0415 - a start need not wait for it
 
-        loop, queue = asyncio.get_running_loop(), asyncio.Queue[Delta]()
-        callback = self.on_delta(lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta))
+        loop, queue = asyncio.get_running_loop(), asyncio.Queue["Delta | None"]()
+        sent, read, behind = 0, 0, False  # only a writer changes the first, a reader the second
+
+        def put(delta: Delta | None) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and its readers with it
+                loop.call_soon_threadsafe(queue.put_nowait, delta)
+
+        def take(delta: Delta) -> None:
+            nonlocal sent, behind
+            if sent - read < MAX_UNREAD and not behind:
+                sent += 1
+                put(delta)
+            elif not behind:
+                behind = True
+                put(None)
+
+        self.on_delta(take)
+        self._readers.append(put)
         try:
-            while True:
-                yield await queue.get()
+            while (delta := await queue.get()) is not None:
+                read += 1
+                yield delta
         finally:
-            self._on_delta.remove(callback)
+            self._on_delta.remove(take)
+            self._readers.remove(put)
+        if behind:
+            raise GraphtideError(
+                f"this reader is more than {MAX_UNREAD:,} deltas behind",
+                hint="read faster, or use query.since(seq) with the seq of the last delta",
+            )
 
     # --- the past ---
 
@@ -490,6 +521,8 @@ class Query:
         self._host.close_query(self)
         if self.windows is not None:
             self.windows.close()
+        for end in self._readers:
+            end(None)
 
     # --- called by the registry ---
 
