@@ -192,6 +192,25 @@ def test_a_long_query_is_stopped(serve):
         assert client.get("/healthz").text == "ok\n"
 
 
+def test_the_query_of_a_client_that_hangs_up_is_cancelled(serve):
+    graph = LiveGraph()
+    for number in range(400):
+        graph.insert(f"<ex:{number}>", "<ex:p>", number)
+    heavy = "SELECT (COUNT(*) AS ?n) { ?a ?p ?x . ?b ?q ?y . ?c ?r ?z FILTER(?x + ?y + ?z < 0) }"
+    with serve(graph) as client:
+        place = urlsplit(str(client.base_url))
+        client.get("/sparql", params=ASK)
+        for _ in range(3):
+            with socket.create_connection((place.hostname, place.port), timeout=5) as found:
+                request = f"POST /sparql HTTP/1.1\r\nContent-Length: {len(heavy)}\r\n"
+                kind = "Content-Type: application/sparql-query\r\n"
+                found.sendall((request + kind).encode() + HOST + b"\r\n" + heavy.encode())
+                time.sleep(0.3)
+        began = time.monotonic()
+        assert client.get("/sparql", params=ASK, timeout=60).status_code == 200
+        assert time.monotonic() - began < 5
+
+
 def test_nothing_reaches_the_log_unescaped(client, caplog):
     with caplog.at_level(logging.INFO, logger="graphtide.serve.access"):
         client.get("/a%0Aforged%20line%1b[31m", params={"secret": "s3cret"})
