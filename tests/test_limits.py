@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from pyoxigraph import Literal
 
 import graphtide as gt
 from graphtide.errors import DataError, DataLimitError, GraphtideError, LimitError
@@ -99,3 +102,43 @@ def test_time_in_which_loops_are_compiled_does_not_count(monkeypatch):
 def test_limits_are_public():
     assert gt.Limits is Limits
     assert gt.LiveGraph(limits=gt.Limits(digits=99)).limits.digits == 99
+
+
+def test_texts_that_expressions_make_count_as_intermediate_results():
+    graph = gt.LiveGraph(limits=Limits(query_bytes=50_000_000))
+    for number in range(300):
+        graph.insert(f"<ex:s{number}>", "<ex:p>", f'"{number}{"x" * 1000}"')
+    doubled = " ".join(f"BIND(CONCAT(?v{n}, ?v{n}) AS ?v{n + 1})" for n in range(15))
+    for query in (
+        "SELECT (CONCAT(?a, ?b) AS ?c) { ?s <ex:p> ?a . ?t <ex:p> ?b }",
+        f"SELECT ?v15 {{ <ex:s1> <ex:p> ?v0 {doubled} }}",
+    ):
+        with pytest.raises(LimitError) as raised:
+            graph.query(query)
+        assert raised.value.limit == "query_bytes"
+
+
+def test_a_term_that_is_inserted_has_a_limit():
+    graph = gt.LiveGraph(limits=Limits(literal_length=1000))
+    long = '"' + "x" * 1001 + '"'
+    for insert in (
+        lambda: graph.insert("<ex:s>", "<ex:p>", long),
+        lambda: graph.insert("<ex:s>", "<ex:p>", Literal("x" * 1001)),
+        lambda: graph.insert("<ex:s>", "<ex:p>", "<ex:" + "x" * 1001 + ">"),
+        lambda: graph.stream("<ex:in>").push([("<ex:s>", "<ex:p>", long)], time=1),
+        lambda: graph.publish([("<ex:s>", "<ex:p>", long)], time=1),
+    ):
+        with pytest.raises(LimitError) as raised:
+            insert()
+        assert raised.value.limit == "literal_length"
+    graph.insert("<ex:s>", "<ex:p>", '"' + "x" * 990 + '"')
+    assert len(graph) == 1
+
+
+def test_a_long_literal_takes_time_in_proportion():
+    graph = gt.LiveGraph(limits=Limits(literal_length=None))
+    graph.insert("<ex:s>", "<ex:p>", '"' + "x" * 50_000_000 + '"')
+    begin = time.perf_counter()
+    table = graph.query("SELECT (STRLEN(?o) AS ?n) { ?s ?p ?o }")
+    assert table.to_pylist() == [{"n": 50_000_000}]
+    assert time.perf_counter() - begin < 5

@@ -12,6 +12,9 @@ import pyarrow as pa
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import as_select
+from graphtide.algebra.updates import Update
+from graphtide.algebra.windows import WindowedQuery
+from graphtide.arguments import check_type, each_of, listed_triples, wrong_type
 from graphtide.engine.events import event_end, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, pieces, quad_ids
 from graphtide.engine.locking import synchronized
@@ -34,8 +37,6 @@ from graphtide.streams.registry import ReportPolicy, Streams
 from graphtide.ticks import ticks, ticks_or_none
 
 if TYPE_CHECKING:
-    from graphtide.algebra.updates import Update
-    from graphtide.algebra.windows import WindowedQuery
     from graphtide.durable.handle import DurableGraph
     from graphtide.durable.recorder import Durability
     from graphtide.engine.storage import DefaultGraphMode, Storage
@@ -226,6 +227,8 @@ class LiveGraph:
         Each operation sees what those before it did. If one fails, none has happened. LOAD reads
         files inside the folder `load_from` only.
         """
+        check_type(text, "text", str, Update)
+        check_type(load_from, "load_from", str, Path, None)
         changed = run_update(self._runtime, text, ticks_or_none(time), load_from)
         self._runtime.reclaim()
         return changed
@@ -234,6 +237,7 @@ class LiveGraph:
     def load(self, path: str | Path, *, time: int | None = None) -> None:
         """Insert the quads of an RDF file as one transaction."""
         time = ticks_or_none(time)
+        check_type(path, "path", str, Path)
         if find_format(path).rdf is None:
             raise GraphtideError(
                 f"{path} is a log of changes, not data", hint="use apply() for changes"
@@ -256,6 +260,8 @@ class LiveGraph:
         plain = isinstance(changes, (str, Path)) and find_format(changes).rdf is not None
         if isinstance(changes, (str, Path, pa.Table)):
             changes = read_changes(changes, limits=self.limits)
+        elif not isinstance(changes, ChangeBatch):
+            changes = each_of(changes, "changes", ChangeBatch)
         if not self._streams:
             self._runtime.apply(changes, time, plain=plain)
             return
@@ -344,7 +350,7 @@ class LiveGraph:
         """
         time = ticks_or_none(time)
         with self.lock:
-            listed = list(triples)  # computing them may use the graph
+            listed = listed_triples(triples)  # computing them may use the graph
             if start is not None or end is not None or duration:
                 time, duration = event_end(time, start, end, duration)
             if duration or not self._streams.publisher.defer(listed, time):
@@ -382,6 +388,10 @@ class LiveGraph:
         `reevaluate` its answer is not maintained but evaluated again every time, to compare.
         """
         history = ticks_or_none(history, "history")
+        check_type(query, "query", str, SelectQuery, WindowedQuery)
+        check_type(name, "name", str, None)
+        check_type(strategy, "strategy", str, None)
+        check_type(report, "report", str)
         parsed = parse_standing(query) if isinstance(query, str) else query
 
         options = {"strategy": strategy, "plan": plan, "history": history, "report": report}
@@ -448,9 +458,15 @@ class LiveGraph:
         >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
         <http://example.org/kitchen>
         """
+        from graphtide.lang.tide.program import Program
         from graphtide.rules.actions import given_graph
         from graphtide.rules.program import free_name, run
 
+        check_type(program, "program", Program)
+        check_type(functions, "functions", Mapping, None)
+        check_type(name, "name", str, None)
+        max_firings = ticks(max_firings, "max_firings")
+        max_event_duration = ticks(max_event_duration, "max_event_duration")
         running = run(
             program, self._streams, functions=given_graph(functions or {}, self),
             on_error=on_error, retries=retries, max_firings=max_firings,
@@ -521,6 +537,8 @@ class LiveGraph:
         The table is like that of `Query.table`. Unlike a standing query, this one may call NOW,
         RAND and other non-deterministic functions.
         """
+        check_type(query, "query", str, SelectQuery)
+        check_type(terms, "terms", bool)
         runtime = self._runtime
         runtime.settle()
         parsed = as_select(parse_any_query(query)) if isinstance(query, str) else query
@@ -536,6 +554,9 @@ class LiveGraph:
 
     @synchronized
     def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
+        given: object = quad
+        if not (isinstance(given, (tuple, list)) and len(given) in (3, 4)):
+            raise wrong_type(quad, "a quad", "a tuple of three or four terms")
         ids = known_ids(self.terms, quad)
         return ids is not None and self._runtime.present([ids])[0]
 

@@ -20,6 +20,7 @@ from graphtide.errors import DataLimitError, ExpressionError, GraphtideError, Li
 from graphtide.progress import PROGRESS
 
 if TYPE_CHECKING:
+    from threading import Event
     from types import TracebackType
 
 _LOG: Final = logging.getLogger("graphtide")
@@ -140,7 +141,7 @@ class Allowance:
       line with --limit query_bytes=…
     """
 
-    __slots__ = ("_compiled", "_end", "_left", "_token", "limits", "work")
+    __slots__ = ("_cancel", "_compiled", "_end", "_left", "_token", "limits", "work")
 
     def __init__(self, limits: Limits, work: Work | None = None) -> None:
         self.limits = limits
@@ -155,6 +156,8 @@ class Allowance:
         self._end = inf if seconds is None else monotonic() + seconds
         self._left = inf if size is None else size
         self._compiled = PROGRESS.seconds
+        # What a query may have to flush first is the work of others.
+        self._cancel = _CANCEL.get() if work == "query" else None
 
     def __enter__(self) -> Allowance:  # noqa: PYI034 - this one, or the one that it joins
         outer = _ACTIVE.get()
@@ -175,7 +178,9 @@ class Allowance:
             self._token = None
 
     def is_over(self) -> bool:
-        """Whether the time is over."""
+        """Whether the time is over, or the query was cancelled."""
+        if self._cancel is not None and self._cancel.is_set():
+            return True
         now = monotonic()
         return now > self._end and now - (PROGRESS.seconds - self._compiled) > self._end
 
@@ -199,8 +204,14 @@ class Allowance:
         self._left -= size
 
 
+_CANCEL: Final[ContextVar[Event | None]] = ContextVar("cancel", default=None)
 _UNBOUNDED: Final = Allowance(Limits())
 _ACTIVE: Final[ContextVar[Allowance]] = ContextVar("allowance", default=_UNBOUNDED)
+
+
+def cancel_with(event: Event) -> None:
+    """Let queries that begin in this context end when an event is set."""
+    _CANCEL.set(event)
 
 
 def end_all() -> None:

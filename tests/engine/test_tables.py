@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.errors import TermError
+from graphtide.errors import GraphtideError, TermError
 
 ALL = "SELECT ?o { ?s <ex:p> ?o }"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -173,6 +173,70 @@ def test_deltas_can_be_awaited():
         return found
 
     assert asyncio.run(follow()) == [(1, 1), (2, 1)]
+
+
+def reading(graph, during):
+    """What a reader gets that begins before something happens, and then reads to the end."""
+
+    async def follow():
+        query, found = graph.watch(ALL), []
+
+        async def read():
+            async for delta in query:
+                found.append(delta.time)  # noqa: PERF401 - what came before an error counts
+
+        task = asyncio.create_task(read())
+        await asyncio.sleep(0)
+        during(query)
+        try:
+            await asyncio.wait_for(task, 10)
+        except GraphtideError as error:
+            return found, error
+        return found, None
+
+    return asyncio.run(follow())
+
+
+def test_awaited_deltas_end_with_the_query():
+    graph = LiveGraph()
+
+    def during(query):
+        graph.insert("<ex:a>", "<ex:p>", 1, time=1)
+        query.close()
+
+    assert reading(graph, during) == ([1], None)
+    graph.insert("<ex:a>", "<ex:p>", 2, time=2)
+
+
+def test_a_reader_that_is_far_behind_gets_an_error():
+    graph = LiveGraph()
+
+    def during(_):
+        for number in range(11_000):
+            graph.insert("<ex:a>", "<ex:p>", number)
+
+    found, error = reading(graph, during)
+    assert len(found) == 10_000
+    assert "behind" in str(error)
+
+
+def test_a_reader_whose_loop_has_ended_stops_nobody():
+    graph = LiveGraph()
+    query = graph.watch(ALL)
+
+    async def begin():
+        reader = aiter(query)
+        task = asyncio.ensure_future(anext(reader))
+        await asyncio.sleep(0)
+        graph.insert("<ex:a>", "<ex:p>", 1)
+        await task
+        return reader
+
+    reader = asyncio.run(begin())
+    graph.insert("<ex:a>", "<ex:p>", 2)
+    assert query.count() == 2
+    query.close()
+    del reader
 
 
 ILL_TYPED = {

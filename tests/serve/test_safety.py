@@ -87,9 +87,81 @@ def test_pages_of_others_change_nothing(client):
     assert "access-control-allow-origin" not in client.get("/version", headers=evil).headers
     own = {"origin": str(client.base_url).rstrip("/")}
     assert client.post("/sparql", data=update, headers=own).status_code == 200
-    for host in ("evil.example", "evil.example:80", ""):
+    for host in (
+        "evil.example", "evil.example:80", "", "localhost:80@evil.example", "localhost/x",
+        "localhost:80:80", "[::1]evil.example", "localhost@evil.example", "localhost evil",
+    ):  # fmt: skip
         assert client.get("/version", headers={"host": host}).status_code == 421
     assert client.get("/version", headers={"host": "localhost:1"}).status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("path", ["/sparql", "/update", "/subscriptions"])
+def test_forms_of_other_pages_change_nothing(client, site, path):
+    update = {"update": "INSERT DATA { <a:> <a:> <a:> }"}
+    assert client.post(path, data=update, headers={"sec-fetch-site": site}).status_code == 403
+    assert client.get("/sparql", params=ASK, headers={"sec-fetch-site": site}).status_code == 200
+    for own in ("same-origin", "none"):
+        found = client.post("/sparql", data=update, headers={"sec-fetch-site": own})
+        assert found.status_code == 200
+
+
+def test_a_request_of_two_lengths_is_refused_and_nothing_follows(client):
+    smuggled = b"GET /version HTTP/1.1\r\n" + HOST + b"\r\n"
+    body = b"0\r\n\r\n" + smuggled
+    head = b"POST /sparql HTTP/1.1\r\n" + HOST + b"Content-Type: application/sparql-query\r\n"
+    length = f"Content-Length: {len(body)}\r\n".encode()
+    answer = raw(client, head + length + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+    assert re.match(rb"HTTP/1.1 400", answer)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST /sparql HTTP/1.1\r\nContent-Type: application/sparql-query\r\n",
+        b"POST /nowhere HTTP/1.1\r\n",
+        b"GET /version HTTP/1.1\r\n",
+        b"PUT /store?default HTTP/1.1\r\nContent-Type: text/nothing\r\n",
+        b"POST /sparql HTTP/1.1\r\nOrigin: https://evil.example\r\n",
+    ],
+)
+def test_a_body_that_trickles_in_is_cut_off(serve, head):
+    with serve(head_seconds=1, settings=ServerSettings(body_seconds=1)) as client:
+        place = urlsplit(str(client.base_url))
+        with socket.create_connection((place.hostname, place.port), timeout=5) as found:
+            found.sendall(head + HOST + b"Content-Length: 1000\r\n\r\n")
+            began = time.monotonic()
+            with pytest.raises(ConnectionError):
+                trickle(found)
+            assert time.monotonic() - began < 6
+
+
+def trickle(found):
+    for _ in range(100):
+        found.sendall(b"x")
+        time.sleep(0.1)
+
+
+def test_a_token_does_not_end_a_cursor_of_a_token_that_allows_more(serve, tmp_path):
+    asked = {"query": "SELECT * { ?s ?p ?o }", "cursor": "mailer"}
+
+    def made(client, token, **more):
+        return client.post("/subscriptions", json={**asked, **more}, headers=bearer(token)).json()
+
+    def ended(client, one, token):
+        return client.delete(f"/subscriptions/{one['id']}", headers=bearer(token)).status_code
+
+    with serve(LiveGraph.open(tmp_path), tokens=TOKENS) as client:
+        own, other = made(client, READ, cursor="reader"), made(client, WRITE)
+        assert made(client, READ) == other
+        assert ended(client, other, READ) == 403
+        assert ended(client, own, READ) == 204
+    with serve(LiveGraph.open(tmp_path), tokens=TOKENS) as client:
+        assert made(client, READ) == other, "it is there after a restart"
+        assert ended(client, other, READ) == 403
+        assert ended(client, other, WRITE) == 204
 
 
 def test_origins_that_are_allowed(serve):
@@ -118,6 +190,25 @@ def test_a_long_query_is_stopped(serve):
         assert "query_seconds" in answer.json()["hint"]
         assert time.monotonic() - began < 20
         assert client.get("/healthz").text == "ok\n"
+
+
+def test_the_query_of_a_client_that_hangs_up_is_cancelled(serve):
+    graph = LiveGraph()
+    for number in range(400):
+        graph.insert(f"<ex:{number}>", "<ex:p>", number)
+    heavy = "SELECT (COUNT(*) AS ?n) { ?a ?p ?x . ?b ?q ?y . ?c ?r ?z FILTER(?x + ?y + ?z < 0) }"
+    with serve(graph) as client:
+        place = urlsplit(str(client.base_url))
+        client.get("/sparql", params=ASK)
+        for _ in range(3):
+            with socket.create_connection((place.hostname, place.port), timeout=5) as found:
+                request = f"POST /sparql HTTP/1.1\r\nContent-Length: {len(heavy)}\r\n"
+                kind = "Content-Type: application/sparql-query\r\n"
+                found.sendall((request + kind).encode() + HOST + b"\r\n" + heavy.encode())
+                time.sleep(0.3)
+        began = time.monotonic()
+        assert client.get("/sparql", params=ASK, timeout=60).status_code == 200
+        assert time.monotonic() - began < 5
 
 
 def test_nothing_reaches_the_log_unescaped(client, caplog):

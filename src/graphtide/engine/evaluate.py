@@ -19,7 +19,7 @@ from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.nodes import SelectQuery, Slice
 from graphtide.algebra.variables import schema
-from graphtide.engine.dataflow.conditions import CHECKED_EVERY
+from graphtide.engine.dataflow.conditions import CHECKED_EVERY, intern_value
 from graphtide.engine.dataflow.network import SearchRows, first_rows
 from graphtide.engine.dataflow.operators import Operator, make_operator
 from graphtide.engine.dataflow.top_rows import TopRows
@@ -179,7 +179,9 @@ class FreshCompute(FreshExpression):
     def step(self, batch: Ints) -> Ints:
         """The rows with their values."""
         rows = self.apart(batch)
-        ids = [0 if value is None else self._terms.intern(value) for value in self.values(rows)]
+        ids = [
+            0 if value is None else intern_value(self._terms, value) for value in self.values(rows)
+        ]
         return np.concatenate([rows, np.array(ids, np.int32).reshape(-1, 1)], axis=1)
 
 

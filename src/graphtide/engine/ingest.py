@@ -362,11 +362,11 @@ def quad_ids(
     if g is not None:
         if g.__class__ is not str or g[:1] == '"' or g[:2] == "<<":
             _refuse(g, "graph name", (NamedNode, BlankNode))
-        graph = known(g) or terms.intern_new(g)
+        graph = known(g) or terms.intern_given(g)
     return (
-        known(s) or terms.intern_new(s),
-        known(p) or terms.intern_new(p),
-        known(o) or terms.intern_new(o),
+        known(s) or terms.intern_given(s),
+        known(p) or terms.intern_given(p),
+        known(o) or terms.intern_given(o),
         graph,
     )
 

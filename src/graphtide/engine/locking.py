@@ -7,8 +7,13 @@ and a reader sees whole transactions.
 
 from __future__ import annotations
 
+import os
+import threading
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, NoReturn, ParamSpec, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +21,41 @@ if TYPE_CHECKING:
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+
+_Reentrant: Any = type(threading.RLock())
+
+
+class GraphLock(_Reentrant):  # type: ignore[misc] # its class has no public name
+    """The lock of a live graph: one that can be taken again, in the process that made the graph."""
+
+    def __init__(self) -> None:
+        _LOCKS[self] = os.getpid()
+
+
+class _ForeignLock(GraphLock):
+    """The lock of a graph of another process, of whose threads none came along."""
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise GraphtideError(
+            f"this graph belongs to process {_LOCKS[self]}, from which this one was forked",
+            hint="make or open a graph in the process that uses it",
+        )
+
+    acquire = __enter__ = _refuse
+
+
+_LOCKS: Final[WeakKeyDictionary[GraphLock, int]] = WeakKeyDictionary()
+"""By lock, the process of its graph."""
+
+
+def _after_fork() -> None:
+    """Let the graphs of the process that has forked be refused: a lock may be held by a thread."""
+    for lock in list(_LOCKS):
+        lock.__class__ = _ForeignLock
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class Locked(Protocol):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from graphtide.engine import ingest, storage, timers, transaction
+from graphtide.engine.locking import GraphLock
 from graphtide.engine.queries import SEVERAL, QueryRegistry
 from graphtide.engine.query_host import AskedQuery, CacheSize, QueryPast
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
@@ -56,7 +58,7 @@ class Runtime:
         threads: int = 1,
     ) -> None:
         storage.check_options(default_graph, tick_ms)
-        self.terms, self.workers = TermDictionary(), Workers(threads)
+        self.terms, self.workers = TermDictionary(GraphLock()), Workers(threads)
         self.lock = self.terms.lock
         self.reclaimer = TermReclaimer(self.terms)
         self.terms.holders.add(self)
@@ -65,6 +67,7 @@ class Runtime:
         self.tick_ms, self.schedule = tick_ms, Scheduler()
         self.limits = Limits() if limits is None else limits
         self.store = storage.make_store(store, strict=strict, workers=self.workers)
+        self.terms.longest = self.limits.literal_length or inf
         self.store.limits, union = self.limits, default_graph == "union"
         self.queries = QueryRegistry(self.store, self.terms, self.limits, union=union)
         self._matched: storage.MatchFilter | None = None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from graphtide.arguments import check_type, wrong_type
 from graphtide.engine import explanations
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import (
@@ -25,9 +28,10 @@ from graphtide.kernel import Answer
 from graphtide.kernel.batch import TX, Ints
 from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.plan.explain import ExplainFormat, explain
+from graphtide.ticks import ticks, ticks_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     import pandas as pd
     import pyarrow as pa
@@ -49,6 +53,9 @@ DEFAULT_HISTORY: Final = 100_000
 
 LARGE_HISTORY: Final = 1000
 """A history of more rows than this evicts a quarter of them at a time."""
+
+MAX_UNREAD: Final = 10_000
+"""Deltas that wait for a reader of `async for`, at most."""
 
 MAX_COUNTED: Final = 200_000
 """Quads of a graph up to which explain counts the rows of every node unasked."""
@@ -98,6 +105,7 @@ class Query:
         nothing = np.empty((0, DELTA_VALUES + len(self._columns)), np.int32)
         self._no_change = self._delta(nothing, TransactionTimes((), (), 0))
         self._on_delta: list[Callable[[Delta], object]] = []
+        self._readers: list[Callable[[Delta | None], None]] = []
         self._on_appear: list[Callable[[DeltaRow], object]] = []
         self._on_disappear: list[Callable[[DeltaRow], object]] = []
         self._terms.holders.add(self)  # its history can be read when it is closed, too
@@ -174,6 +182,7 @@ class Query:
 
         An error if some of them are no longer retained, and there is no journal.
         """
+        seq = ticks(seq, "seq")
         self._host.settle()
         found: deque[tuple[Ints, TransactionTimes]] = deque()
         reached = not self.evicted and self.begins_at <= seq + 1
@@ -229,7 +238,7 @@ class Query:
     @synchronized
     def retain(self, history: int | None) -> None:
         """Retain that many delta rows from now on; None retains all until they are drained."""
-        self._limit = history
+        self._limit = ticks_or_none(history, "history")
 
     @synchronized
     def on_delta(self, callback: Callable[[Delta], object]) -> Callable[[Delta], object]:
@@ -254,21 +263,49 @@ class Query:
         return callback
 
     def _subscribe(self, callbacks: list[Callback], callback: Callback) -> None:
+        if not callable(callback):
+            raise wrong_type(callback, "callback", "a function")
         self._host.flush()  # what is buffered came before the callback
         callbacks.append(callback)
         self._host.notify_each(self)
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
-        """Deltas as they come, from now on: `async for delta in query`."""
+        """Deltas as they come, from now on: `async for delta in query`; it ends with the query.
+
+        A reader that is far behind gets an error after what it has not read yet.
+        """
         import asyncio  # noqa: PLC0415 - a start need not wait for it
 
-        loop, queue = asyncio.get_running_loop(), asyncio.Queue[Delta]()
-        callback = self.on_delta(lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta))
+        loop, queue = asyncio.get_running_loop(), asyncio.Queue["Delta | None"]()
+        sent, read, behind = 0, 0, False  # only a writer changes the first, a reader the second
+
+        def put(delta: Delta | None) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and its readers with it
+                loop.call_soon_threadsafe(queue.put_nowait, delta)
+
+        def take(delta: Delta) -> None:
+            nonlocal sent, behind
+            if sent - read < MAX_UNREAD and not behind:
+                sent += 1
+                put(delta)
+            elif not behind:
+                behind = True
+                put(None)
+
+        self.on_delta(take)
+        self._readers.append(put)
         try:
-            while True:
-                yield await queue.get()
+            while (delta := await queue.get()) is not None:
+                read += 1
+                yield delta
         finally:
-            self._on_delta.remove(callback)
+            self._on_delta.remove(take)
+            self._readers.remove(put)
+        if behind:
+            raise GraphtideError(
+                f"this reader is more than {MAX_UNREAD:,} deltas behind",
+                hint="read faster, or use query.since(seq) with the seq of the last delta",
+            )
 
     # --- the past ---
 
@@ -301,6 +338,8 @@ class Query:
         timestamp, date, string). Other columns, and all of them with `terms=True`, are N-Triples
         texts. Unbound is null.
         """
+        check_type(terms, "terms", bool)
+        offset, limit = ticks(offset, "offset"), ticks_or_none(limit, "limit")
         self._host.settle()
         rows = self._answer.rows()
         repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
@@ -362,6 +401,7 @@ class Query:
         │     :ex:a :ex:p :ex:b
         └─ NOT EXISTS { ?b :ex:q ?c }: nothing matches
         """
+        check_type(row, "row", Mapping, None)
         bindings = explanations.bindings_of(self.variables, row, columns)
         return self._explainer().why(bindings, every=all, limit=limit)
 
@@ -384,6 +424,7 @@ class Query:
         it would be with
           + :ex:b :ex:q :urn:graphtide:any:c
         """
+        check_type(row, "row", Mapping, None)
         bindings = explanations.bindings_of(self.variables, row, columns)
         return self._explainer().why_not(bindings)
 
@@ -470,6 +511,8 @@ class Query:
         why: bool = False,
     ) -> str:
         """The plan with its rows: expected, stored and, if few or asked for, `actual`; `why` it."""
+        check_type(format, "format", str)
+        check_type(actual, "actual", bool, None)
         text = explain(self.plan, format, self.facts(actual=actual), self.asked if why else None)
         return text if self.windows is None or format != "text" else self.windows.explain(text)
 
@@ -477,6 +520,8 @@ class Query:
     def close(self) -> None:
         """End the query and free what only it needed."""
         self._host.close_query(self)
+        for end in self._readers:
+            end(None)
 
     # --- called by the registry ---
 

@@ -13,6 +13,21 @@ UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, 
          "w": 604_800_000}  # fmt: skip
 """Milliseconds per unit."""
 
+LONGEST: Final = 2**61
+"""The largest number of ticks or milliseconds: a time and twice as many are still an int64."""
+
+_DIGITS: Final = 20
+
+
+def whole(digits: str) -> int:
+    """Return a number of ticks, or of anything else, that may be too large: it is cut off then.
+
+    >>> whole("007"), whole("9" * 5000) > LONGEST
+    (7, True)
+    """
+    return int(digits.lstrip("0")[:_DIGITS] or 0)
+
+
 _ISO: Final = re.compile(
     r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?", re.IGNORECASE
 )
@@ -20,7 +35,7 @@ _ISO_UNITS: Final = (7 * UNITS["d"], UNITS["d"], UNITS["h"], UNITS["m"], UNITS["
 
 
 def iso_milliseconds(text: str) -> int | None:
-    """An ISO 8601 duration in milliseconds; None if invalid, or if it has months or years.
+    """An ISO 8601 duration in milliseconds; None if invalid or too long, or with months or years.
 
     >>> iso_milliseconds("PT1M10.5S"), iso_milliseconds("P1D"), iso_milliseconds("P1Y")
     (70500, 86400000, None)
@@ -28,9 +43,10 @@ def iso_milliseconds(text: str) -> int | None:
     match = _ISO.fullmatch(text)
     if match is None or text[-1] in "PpTt":
         return None
-    *whole, fraction = match.groups()
-    total = sum(int(n or 0) * unit for n, unit in zip(whole, _ISO_UNITS, strict=True))
-    return total + int((fraction or "").ljust(3, "0"))
+    *parts, fraction = match.groups()
+    total = sum(whole(n or "0") * unit for n, unit in zip(parts, _ISO_UNITS, strict=True))
+    total += int((fraction or "").ljust(3, "0"))
+    return total if total <= LONGEST else None
 
 
 _WRITTEN: Final = re.compile(r"([+-]?)\s*(?:(\d+)\s*([A-Za-z]*)|(P[0-9A-Za-z.]+))", re.IGNORECASE)
@@ -61,7 +77,7 @@ class WrittenDuration:
 
 
 def parse_duration(text: str) -> WrittenDuration | None:
-    """Parse a duration; None if invalid.
+    """Parse a duration; None if invalid or too long.
 
     >>> parse_duration("-2h"), parse_duration("5x")
     (WrittenDuration(amount=-7200000, in_time=True), None)
@@ -80,4 +96,5 @@ def parse_duration(text: str) -> WrittenDuration | None:
     unit = match[3].lower()
     if unit and unit not in UNITS:
         return None
-    return WrittenDuration(sign * int(match[2]) * UNITS.get(unit, 1), in_time=bool(unit))
+    amount = whole(match[2]) * UNITS.get(unit, 1)
+    return WrittenDuration(sign * amount, in_time=bool(unit)) if amount <= LONGEST else None

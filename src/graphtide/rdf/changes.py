@@ -17,9 +17,10 @@ from graphtide.errors import DataError
 from graphtide.limits import Limits
 from graphtide.rdf.term_tables import Strings, wrong_rows
 from graphtide.rdf.terms import POSITIONS, shorten
+from graphtide.ticks import LATEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -96,6 +97,36 @@ def check_positions(**columns: object) -> None:
             raise DataError(f"row {row}: {name} is {shown}: {POSITIONS[name].rule}")
 
 
+def check_times(time: NDArray[np.int64]) -> None:
+    """Raise unless sums of two times are still int64."""
+    wrong = (time > LATEST) | (time < -LATEST)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(f"row {row}: time {time[row]} is out of bounds, -2**62 to 2**62")
+
+
+def _whole(values: Sequence[object], name: str) -> NDArray[Any]:
+    """Return whole numbers as an array; a float would be rounded, and so is refused."""
+    for row, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise DataError(f"row {row}: {name} is no whole number: {value!r:.60}")
+        if not -(2**63) <= int(value) < 2**63:
+            raise DataError(f"row {row}: {name} is out of bounds: {str(value)[:60]}")
+    return np.array([int(value) for value in values], np.int64)  # type: ignore[call-overload]
+
+
+def _diffs(values: NDArray[np.int64]) -> NDArray[np.int8]:
+    check_diffs(values)
+    return values.astype(np.int8)
+
+
+def _texts(values: Sequence[object], name: str) -> Strings:
+    try:
+        return pa.array(values, pa.string())
+    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError) as error:
+        raise DataError(f"column {name} must have texts of terms: {error}") from None
+
+
 KEPT: Final = 100_000
 """Characters that are kept of the text of a rejected row."""
 
@@ -145,6 +176,7 @@ class ChangeBatch:
                 raise DataError(f"column {name} has {size} rows and column time has {count}")
         check_numbers(time=self.time, tx=self.tx, diff=self.diff)
         check_diffs(self.diff)
+        check_times(self.time)
         check_runs(self.time, self.tx)
         check_positions(s=self.s, p=self.p, o=self.o, g=self.g)
 
@@ -166,10 +198,10 @@ class ChangeBatch:
         columns: list[list[object]] = [list(column) for column in zip(*rows, strict=True)]
         time, tx, diff, *terms = columns or [[] for _ in CHANGE_SCHEMA.names]
         return cls(
-            np.array(time, np.int64),
-            np.array(tx, np.int64),
-            np.array(diff, np.int64).astype(np.int8),
-            *(pa.array(column, pa.string()) for column in terms),
+            _whole(time, "time"),
+            _whole(tx, "tx"),
+            _diffs(_whole(diff, "diff")),
+            *(_texts(column, name) for column, name in zip(terms, "spog", strict=True)),
         )
 
     @classmethod

@@ -10,13 +10,14 @@ between operations uses `HeldIds` (`rdf/holders.py`).
 from __future__ import annotations
 
 from copy import deepcopy
+from math import inf
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
-from graphtide.errors import DataError, TermError
+from graphtide.errors import DataError, LimitError, TermError
 from graphtide.jit import JIT
 from graphtide.rdf import term_tables
 from graphtide.rdf.holders import Holders
@@ -57,17 +58,19 @@ class TermDictionary:
 
     __slots__ = (
         "__weakref__", "_hidden", "_pins", "_table", "_terms", "generation", "grown", "holders",
-        "known", "lock", "reuses",
+        "known", "lock", "longest", "reuses",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, lock: RLock | None = None) -> None:
         self._hidden: dict[str, int] = {}
         self._table: term_tables.TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
-        self.lock = RLock()
+        self.lock = RLock() if lock is None else lock
         """Of the graph, too: results are decoded by any thread while others change the graph."""
         self.holders = Holders(self.lock)
         self.generation = 0
+        self.longest = inf
+        """Characters of a single term that is added, at most."""
         self.grown = False
         """Whether there may be new terms since somebody who cares for the size reset this."""
         self.reuses = True
@@ -129,6 +132,14 @@ class TermDictionary:
         found = self._table.add_text(term if isinstance(term, str) else canonical_of(term))
         self._remember(term, found)
         return found
+
+    def intern_given(self, term: Term | str) -> int:
+        """Return the id of a term that a user gives and `known` lacks."""
+        text = term if isinstance(term, str) else getattr(term, "value", "")
+        if len(text) > self.longest:
+            what = f"a term of {len(text):,} characters is too long"
+            raise LimitError(what, limit="literal_length", value=self.longest)
+        return self.intern_new(term)
 
     def intern_numbers(self, pairs: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of integers, with a second number 0, and of means: sums and counts."""

@@ -72,8 +72,9 @@ _IRI = re.compile(r"<([^\x00-\x20<>\"{}|^`]*)>")
 _BLANK = re.compile(r"_:(\S+)")
 _INNER_BLANK = re.compile(r'_:[^\s<>()"]+')
 _SPACE = re.compile(r"[ \t]*")
+# Possessive: what may be given back takes a hundred bytes for each character.
 _LITERAL = re.compile(
-    r'"((?:[^"\\\n\r]|\\.)*)"(?:\^\^<([^\x00-\x20<>"{}|^`]*)>|@([A-Za-z0-9-]*?)(?:--(ltr|rtl))?)?'
+    r'"((?:[^"\\\n\r]++|\\.)*+)"(?:\^\^<([^\x00-\x20<>"{}|^`]*)>|@([A-Za-z0-9-]*?)(?:--(ltr|rtl))?)?'
 )
 _INSIDE = (_IRI, _INNER_BLANK, re.compile(_LITERAL.pattern + "(?![A-Za-z0-9-])"))
 # The most common spellings, which are canonical already and need not be parsed.
@@ -99,7 +100,7 @@ _SIMPLE_ESCAPES: Final = {
 }
 DIRECTIONS: Final = {"ltr": BaseDirection.LTR, "rtl": BaseDirection.RTL}
 _HINT: Final = 'write <iri>, _:label, "text", "text"@tag, "text"^^<datatype> or <<( s p o )>>'
-_MAX_NESTED: Final = 50
+MAX_NESTED: Final = 50
 
 
 def parse_term(text: str) -> Term:
@@ -211,8 +212,8 @@ def _triple_term(text: str) -> TripleTerm:
 def _triple_term_at(text: str, at: int, depth: int) -> tuple[TripleTerm, int]:
     if not text.startswith("<<(", at):
         raise ValueError("a triple term is <<( subject predicate object )>>")
-    if depth > _MAX_NESTED:
-        raise ValueError(f"triple terms are nested more than {_MAX_NESTED} levels deep")
+    if depth > MAX_NESTED:
+        raise ValueError(too_deep())
     at += 3
     parts: list[Term] = []
     for _ in range(3):
@@ -260,7 +261,12 @@ def triple_term(subject: Term, predicate: Term, object_: Term) -> TripleTerm:
     return TripleTerm(subject, predicate, object_)
 
 
-def from_pyoxigraph(term: Term | Triple) -> Term:
+def too_deep() -> str:
+    """The reason why a triple term is refused."""
+    return f"triple terms are nested more than {MAX_NESTED} levels deep"
+
+
+def from_pyoxigraph(term: Term | Triple, depth: int = 1) -> Term:
     """A term of pyoxigraph as one of ours: only its triples differ.
 
     >>> a = NamedNode("ex:a")
@@ -268,7 +274,10 @@ def from_pyoxigraph(term: Term | Triple) -> Term:
     '<<( <ex:a> <ex:a> <ex:a> )>>'
     """
     if isinstance(term, Triple):
-        return triple_term(term.subject, term.predicate, from_pyoxigraph(term.object))  # type: ignore[arg-type] # its subject is no triple
+        if depth > MAX_NESTED:
+            raise TermError(too_deep())
+        object_ = from_pyoxigraph(term.object, depth + 1)
+        return triple_term(term.subject, term.predicate, object_)  # type: ignore[arg-type] # its subject is no triple
     return term
 
 
@@ -280,7 +289,7 @@ def to_pyoxigraph(term: Term) -> NamedNode | BlankNode | Literal | Triple:
 
 
 def _literal_reason(text: str) -> str:
-    body = re.match(r'"(?:[^"\\\n\r]|\\.)*', text)
+    body = re.match(r'"(?:[^"\\\n\r]++|\\.)*+', text)
     end = body.end() if body else 0
     if end >= len(text):
         return "the closing quote is missing"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.updates import Modify
 from graphtide.algebra.variables import pattern_variables
+from graphtide.arguments import each_of
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query, parse_standing, parse_update
 from graphtide.lang.sparql.scanner import name_hint
@@ -135,7 +136,7 @@ def task_of(
     if isinstance(program, Program):
         task = _of_program(program, fixes)
     else:
-        goals = tuple(program)
+        goals = tuple(each_of(program, "program", Goal))
         task = RepairTask(goals, tuple(fixes or ()), {goal.name: goal.query for goal in goals})
     if not task.goals:
         hint = "add one, such as GOAL Sound NONE OF Query"

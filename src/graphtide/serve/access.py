@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 import time
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Literal, get_args
@@ -41,6 +42,7 @@ CHECKING: Final = ("/subscriptions/", "/api/")
 """Beginnings of paths that check themselves what is more than to read."""
 
 MIN_TOKEN: Final = 16
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{0,5})?")
 _PREFLIGHT: Final = [
     (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, DELETE"),
     (
@@ -211,6 +213,13 @@ class Gate:
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # A proxy may read another length: what follows could be taken for its next request.
+            raise http.HttpProblem(
+                400,
+                "a request has either Content-Length or Transfer-Encoding",
+                headers={"connection": "close"},
+            )
         if self._local and not is_loopback(_host_name(headers.get("host", ""))):
             raise http.HttpProblem(
                 421, "this server answers for this machine only", hint="ask it by localhost"
@@ -228,8 +237,8 @@ class Gate:
         origin = headers.get("origin")
         if origin in self._origins:
             return
-        if origin is None:  # as in a request for an image
-            same = headers.get("sec-fetch-site") != "cross-site"
+        if origin is None:  # forms send none; browsers say all the same whose page it is
+            same = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
         else:
             same = len(origin) < 1000 and urlsplit(origin).netloc == headers.get("host", "")
         asks = scope.get("method", "WEBSOCKET") in ("GET", "HEAD")
@@ -270,5 +279,10 @@ def _acknowledges(path: str) -> bool:
 
 
 def _host_name(host: str) -> str:
-    """The name in a Host header, without the port."""
-    return host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    """The name in a Host header, without the port; empty if it is no name and port.
+
+    >>> _host_name("[::1]:80"), _host_name("localhost:80"), _host_name("localhost:80@evil.example")
+    ('[::1]', 'localhost', '')
+    """
+    found = _HOST.fullmatch(host)
+    return "" if found is None else found[1]

@@ -10,13 +10,17 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
 from graphtide.errors import GraphtideError
+from graphtide.limits import cancel_with
 from graphtide.serve.metrics import ServerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from starlette.requests import Request
 
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
@@ -26,6 +30,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOG: Final = logging.getLogger("graphtide.serve")
+HANG_UP_SECONDS: Final = 0.2
+"""Seconds between two looks whether a client is still there."""
+
 THREADS: Final = 8
 """Calls of the graph that run or wait for its lock at the same time; others wait in a queue."""
 
@@ -108,6 +115,29 @@ class Host:
         return await loop.run_in_executor(
             self._pool, lambda: context.run(function, *args, **kwargs)
         )
+
+    async def call_for(
+        self, request: Request, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a query for a client; it is cancelled when the client hangs up."""
+        gone = Event()
+
+        def run() -> T:
+            cancel_with(gone)
+            if gone.is_set():
+                raise GraphtideError("the client went away")
+            return function(*args, **kwargs)
+
+        async def watch() -> None:
+            while not await request.is_disconnected():  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(HANG_UP_SECONDS)
+            gone.set()
+
+        watching = asyncio.create_task(watch())
+        try:
+            return await self.call(run)
+        finally:
+            watching.cancel()
 
     async def write(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs

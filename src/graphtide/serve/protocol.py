@@ -155,7 +155,7 @@ async def _query(request: http.Request, host: Host, text: str, fields: Fields) -
         raise http.HttpProblem(413, f"the query has more than {MAX_QUERY:,} characters")
     dataset = _dataset(fields, "default-graph-uri", "named-graph-uri")
     accept, base = request.headers.get("accept"), base_of(request)
-    return await host.call(_answer, host, text, base, dataset, accept)
+    return await host.call_for(request, _answer, host, text, base, dataset, accept)
 
 
 async def _update(request: http.Request, host: Host, text: str, fields: Fields) -> http.Response:

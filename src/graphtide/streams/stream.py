@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from graphtide.arguments import iterable, listed_triples, wrong_type
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
@@ -169,7 +170,7 @@ class Stream:
         time = ticks(time)
         with self.lock:
             # Triples that are computed on the way may use the graph: they are taken before any id.
-            listed, terms = list(triples), self._terms
+            listed, terms = listed_triples(triples), self._terms
             if len(listed) == 1:
                 ((s, p, o),) = listed
                 quads = [quad_ids(terms, s, p, o, graph)]
@@ -226,7 +227,7 @@ class Stream:
         >>> stream.received
         2
         """
-        listed = [([*triples], ticks(time)) for triples, time in events]
+        listed = [(listed_triples(triples), ticks(time)) for triples, time in _pairs(events)]
         times = [time for _, time in listed]
         if times != sorted(times) or not all(triples for triples, _ in listed):
             for triples, time in listed:
@@ -464,3 +465,11 @@ class Stream:
             order = np.argsort(times, kind="stable")
             times, quads, numbers = times[order], quads[order], numbers[order]
         self._waiting = [(times, quads, numbers)]
+
+
+def _pairs(events: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield events with their times; raise a TypeError if something else is among them."""
+    for each in iterable(events, "events", "an iterable of tuples (triples, time)"):
+        if not isinstance(each, (tuple, list)) or len(each) != 2:
+            raise wrong_type(each, "an event", "a tuple (triples, time)")
+        yield each[0], each[1]

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import random
+import time
 
 import pyarrow as pa
 import pytest
@@ -17,6 +18,7 @@ from graphtide.rdf.formats.change_log import read_changes, write_changes
 from graphtide.rdf.formats.guards import EntityCount
 from graphtide.rdf.formats.lines import LONG_LINE, LineBuffer
 from graphtide.rdf.formats.patch import PatchReader
+from graphtide.rdf.formats.read import read_quads
 
 HEAD = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
 NESTED = '<!ENTITY a0 "xxxxxxxxxx">' + "".join(
@@ -224,3 +226,62 @@ def test_lines_may_end_in_any_way():
             *[b"e"] * 12,
             LONG_LINE,
         ]
+
+
+def nested(levels):
+    return "<<( <ex:a> <ex:b> " * levels + "<ex:o>" + " )>>" * levels
+
+
+STATEMENT = "<ex:s> <ex:p> "
+PADDING = "<ex:s> <ex:p> <ex:o> .\n" * 5000
+
+DEEP = {
+    "nt": lambda n: f"{STATEMENT}{nested(n)} .\n",
+    "nq": lambda n: f"{STATEMENT}{nested(n)} <ex:g> .\n",
+    "ttl": lambda n: f"{PADDING}{STATEMENT}{nested(n)} .\n",
+    "trig": lambda n: f"{STATEMENT}{nested(n)} .\n",
+    "rdf": lambda n: (
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
+        f"{'<rdf:Description><e:p>' * n}{'</e:p></rdf:Description>' * n}</rdf:RDF>"
+    ),
+    "jsonld lists": lambda n: '{"@id":"ex:a","ex:p":' + '{"@list":[' * n + "1" + "]}" * n + "}",
+    "jsonld objects": lambda n: '{"ex:p":' * n + "1" + "}" * n,
+    "jsonld contexts": lambda n: (
+        '{"@context":' + '{"a":{"@id":"ex:p","@context":' * n + "{}" + "}}" * n + ',"a":1}'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("levels", [900, 200_000])
+def test_what_is_nested_too_deeply_is_refused_before_it_is_parsed(name, levels):
+    data = DEEP[name](levels).encode()
+    begin = time.perf_counter()
+    with pytest.raises(DataError, match="nested more than"):
+        list(read_quads(io.BytesIO(data), format=name.split()[0]))
+    assert time.perf_counter() - begin < 5
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_some_levels_are_read(name):
+    assert list(read_quads(io.BytesIO(DEEP[name](40).encode()), format=name.split()[0]))
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("nt", STATEMENT + '"' + "<<( " * 900 + '" .'),
+        ("jsonld", '{"@id":"ex:a","ex:p":"' + '[{\\"' * 900 + '"}'),
+        (
+            "rdf",
+            (
+                '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
+                f"<!-- {'<a> ' * 900}--><rdf:Description><e:p><![CDATA[{'<br> ' * 40_000}]]></e:p>"
+                "</rdf:Description></rdf:RDF>"
+            ),
+        ),
+        ("ttl", f"{STATEMENT}{', '.join([nested(1)] * 2000)} ."),
+    ],
+)
+def test_brackets_in_texts_are_no_levels(form, text):
+    assert sum(map(len, read_quads(io.BytesIO(text.encode()), format=form))) > 0

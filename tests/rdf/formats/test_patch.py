@@ -245,3 +245,23 @@ def test_transactions_before_a_broken_line_come_out_before_the_error():
         with pytest.raises(DataError, match=r"^log\.rdfp:5:") as caught:
             go_on()
         assert caught.value.line == 5
+
+
+@pytest.mark.parametrize(
+    ("form", "good", "bad"),
+    [
+        ("rdfp", b'A <ex:a> <ex:p> "y" .\n', b'A <ex:a> <ex:p> "x\xff" .\n'),
+        ("nt", b'<ex:a> <ex:p> "y" .\n', b'<ex:a> <ex:p> "x\xff" .\n'),
+        ("nq", b'<ex:a> <ex:p> "y" .\n', b'<ex:a> <ex:p> "x\xff" .\n'),
+        ("updates", b'<3, ins, (<ex:a>, <ex:p>, "y")>\n', b'<3, ins, (<ex:a>, <ex:p>, "\xff")>\n'),
+    ],
+)
+def test_a_line_that_is_no_utf8_is_refused(form, good, bad):
+    rejected = []
+    batches = read_changes(
+        io.BytesIO(good + bad + good), format=form, on_error="skip", rejected=rejected
+    )
+    assert [o for batch in batches for o in batch.o.to_pylist()] == ['"y"', '"y"']
+    assert [row.line for row in rejected] == [2]
+    with pytest.raises(DataError):
+        list(read_changes(io.BytesIO(bad), format=form))

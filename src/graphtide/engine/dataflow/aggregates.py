@@ -19,6 +19,7 @@ import numpy as np
 from sortedcontainers import SortedList
 
 from graphtide.engine.dataflow.concat import ConcatState
+from graphtide.engine.dataflow.conditions import intern_value
 from graphtide.errors import ExpressionError
 from graphtide.functions.arithmetic import op_divide
 from graphtide.functions.comparison import total_order
@@ -436,7 +437,7 @@ class GroupRows:
 
     def _value(self, state: AggregateState) -> int:
         try:
-            return self._terms.intern(state.result())
+            return intern_value(self._terms, state.result())
         except ExpressionError:
             return 0
 

@@ -8,7 +8,7 @@ themselves, once per distinct tuple of arguments.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from graphtide.kernel import values as val
 from graphtide.kernel.batch import VALUES, Ints
 from graphtide.limits import allowance
 from graphtide.rdf.holders import MOST_CACHED, IdCache
+from graphtide.rdf.terms import TripleTerm
 
 if TYPE_CHECKING:
     from graphtide.functions.logic import Row
@@ -35,6 +36,17 @@ CHECKED_EVERY = 256
 """Rows that are evaluated before the time is checked."""
 
 Columns = tuple[tuple[Var, int], ...]
+
+
+COPIES: Final = 4
+"""Bytes for each character of a value: those of the dictionary, and of Python's terms."""
+
+
+def intern_value(terms: TermDictionary, term: Term) -> int:
+    """Return the id of a value that an expression makes, and count what it takes."""
+    text = str(term) if isinstance(term, TripleTerm) else term.value
+    allowance().spend(COPIES * len(text))
+    return terms.intern(term)
 
 
 def argument_columns(expression: Expression, schema: Schema) -> Columns:

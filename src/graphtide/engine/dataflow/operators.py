@@ -13,7 +13,7 @@ import numpy as np
 from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import mentioned
-from graphtide.engine.dataflow.conditions import Condition, Memo
+from graphtide.engine.dataflow.conditions import Condition, Memo, intern_value
 from graphtide.engine.dataflow.counted import make_counted
 from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.programs import instance_numbers
@@ -24,9 +24,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.kernel import DistinctKernel, Instances, JoinKernel, ReachKernel, SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, Longs, make_batch, merge_batches
-from graphtide.limits import allowance
 from graphtide.plan import physical as phys
-from graphtide.rdf.terms import TripleTerm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,10 +32,6 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Expression
     from graphtide.functions.logic import Row
     from graphtide.rdf.dictionary import TermDictionary
-
-
-LONG = 4096
-"""Characters of a text that is worth counting against the limits."""
 
 
 class Operator(Protocol):
@@ -219,10 +213,7 @@ def _column(
             term = value(row)
         except ExpressionError:
             return 0
-        text = str(term) if isinstance(term, TripleTerm) else term.value
-        if len(text) > LONG:  # the dictionary is going to hold it
-            allowance().spend(len(text))
-        return terms.intern(term)
+        return intern_value(terms, term)
 
     read = ((var, positions[var]) for var in mentioned(expression) if var in positions)
     return Memo(compute, tuple(sorted(read, key=itemgetter(1))), terms)

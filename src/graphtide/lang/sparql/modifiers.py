@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import Aggregate, Extend, Group, Node, Project, Values
+from graphtide.lang.durations import whole
 from graphtide.lang.sparql.expressions import AggregateCall, Level
 
 if TYPE_CHECKING:
@@ -213,4 +214,4 @@ class ModifierParser:
     def _whole_number(self) -> int:
         if self.tokens.token.kind != "number" or not self.tokens.token.text.isdigit():
             self.tokens.fail(f"expected a whole number, found {self.tokens.token}")
-        return int(self.tokens.advance().text)
+        return whole(self.tokens.advance().text)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.windows import Output, WindowClause
-from graphtide.lang.durations import UNITS, iso_milliseconds
+from graphtide.lang.durations import LONGEST, UNITS, iso_milliseconds, whole
 
 if TYPE_CHECKING:
     from pyoxigraph import NamedNode
@@ -78,9 +78,12 @@ class WindowParser:
 
     def _number(self) -> int:
         token = self.tokens.advance()
-        if not token.text.isdigit() or int(token.text) < 1:
-            self.tokens.fail(f"expected a number of at least 1, found {token}", at=token.start)
-        return int(token.text)
+        number = whole(token.text) if token.text.isdecimal() else 0
+        if not 1 <= number <= LONGEST:
+            self.tokens.fail(
+                f"expected a number of at least 1, at most 2^61, found {token}", at=token.start
+            )
+        return number
 
     def _duration(self) -> tuple[int, bool]:
         """A duration, and whether it is in milliseconds rather than in ticks."""
@@ -90,13 +93,15 @@ class WindowParser:
         if written and found is not None:
             self.tokens.skip_to(token.start + len(written[0]))
             length, in_time = found, True
-        elif self.tokens.advance().text.isdigit():
+        elif self.tokens.advance().text.isdecimal():
             unit = self.tokens.accept(*(unit.upper() for unit in UNITS))
-            length = int(token.text) * (UNITS[unit.text.lower()] if unit else 1)
+            length = whole(token.text) * (UNITS[unit.text.lower()] if unit else 1)
             in_time = unit is not None
         else:
             hint = "write a number of ticks, or a duration such as PT10S, 10s or 500ms"
             self.tokens.fail(f"expected a duration, found {token}", at=token.start, hint=hint)
         if length < 1:
             self.tokens.fail("the length of a window must not be 0", at=token.start)
+        if length > LONGEST:
+            self.tokens.fail("a window of this length is too long", at=token.start)
         return length, in_time

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 from lark import Token, Tree
 
 from graphtide.algebra.expressions import Var
-from graphtide.lang.durations import WrittenDuration, parse_duration
+from graphtide.lang.durations import WrittenDuration, parse_duration, whole
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide import gathering
 from graphtide.lang.tide import pattern_facts as facts
@@ -268,8 +268,8 @@ class PatternReader:
             )
             self._source.report(token, f"invalid repetition '{token}'", hint)
             return None
-        least = int(found[1] or 0)
-        return least, least if found[2] is None else int(found[3]) if found[3] else None
+        least = whole(found[1] or "0")
+        return least, least if found[2] is None else whole(found[3]) if found[3] else None
 
     def _duration(self, token: Token) -> WrittenDuration | None:
         length = parse_duration(token)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from graphtide.algebra.nodes import SelectQuery
+from graphtide.arguments import check_type
 from graphtide.errors import GraphtideError, ProgramError, QueryError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.sparql.prefixes import file_text
@@ -114,6 +115,7 @@ class Program:
             | ^
           hint: did you mean QUERY?
         """
+        check_type(text, "text", str)
         return _without_errors(cls.check(text, folder=folder))
 
     @classmethod

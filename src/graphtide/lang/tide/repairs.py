@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from lark import Token, Tree
 
 from graphtide.algebra.nodes import SelectQuery
+from graphtide.lang.durations import whole
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide.ast import Delete, FixDeclaration, GoalDeclaration, Insert
 from graphtide.lang.tide.events import read_columns
@@ -30,7 +31,7 @@ def read_goal(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
         if not number.isdigit():
             source.report(number, f"invalid number of rows {number}", "write a whole number")
             return
-        most = int(number)
+        most = whole(number)
     elif number is not None:
         found = _amount(source, number, "WEIGHT")
         if found is None:

@@ -79,6 +79,7 @@ def _change(
     return tide.Insert(template) if word == "INSERT" else tide.Delete(template)
 
 
+_PRIORITY: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _OPERATOR: Final = re.compile(r"expected a term or variable, found '[-+*/=<>!&|]")
 
 
@@ -295,7 +296,7 @@ def read_rule(
     if not draft.sound or tests is None or done is None or computed is None:
         return None
     number = token_of(tree, "NUMBER")
-    if number is not None and not number.lstrip("+-").isdigit():
+    if number is not None and not _PRIORITY.fullmatch(number):
         source.report(number, f"invalid priority {number}", "write a whole number, such as 5")
         return None
     line = name.line or 1

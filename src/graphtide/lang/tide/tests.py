@@ -10,6 +10,7 @@ from pyoxigraph import BlankNode
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import pattern_variables
 from graphtide.functions.templates import fill_template
+from graphtide.lang.durations import whole
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide import ast as tide
@@ -55,10 +56,10 @@ def _time(source: Source, number: Token, least: int = 0) -> int | None:
     """A time in ticks; None, and an error recorded, if it is none, or before another."""
     if not number.isdigit():
         source.report(number, f"invalid time {number}", "write whole ticks such as 5")
-    elif int(number) < least:
+    elif whole(number) < least:
         source.report(number, f"{number} is before {least}", "write what is given in order of time")
     else:
-        return int(number)
+        return whole(number)
     return None
 
 
@@ -171,7 +172,7 @@ def _read_claim(source: Source, tree: Tree[Token], names: DeclaredNames) -> tide
         if not number.isdigit():
             source.report(number, f"invalid number {number}", "write a whole number")
             return None
-        count = int(number)
+        count = whole(number)
     if at is not None and time is None:
         return None
     if tree.data == "fact_claim":

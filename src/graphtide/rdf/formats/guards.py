@@ -12,12 +12,26 @@ import re
 from codecs import BOM_UTF8, getincrementaldecoder
 from typing import IO, TYPE_CHECKING, Final, Literal
 
+import numpy as np
+
+from graphtide.errors import DataError
+
 if TYPE_CHECKING:
     from graphtide.limits import Limits
     from graphtide.rdf.changes import RejectedRows
 
 SLACK: Final = 1 << 16
 """Bytes that a parser may have read ahead."""
+
+DEEPEST: Final = 500
+"""Levels of triple terms, of JSON, and of elements of XML that are given to a parser. Its functions
+call each other for each level: many thousands end the process, and fewer take long."""
+
+_TRIPLES: Final = re.compile(rb"(<<\()|(\)>>)")
+_TAGS: Final = re.compile(rb"(<(?![/!?]))|(</|/>)|<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_LONGEST: Final = 9
+"""Bytes of the longest beginning of such a token."""
+_JSON_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 class UnpackedFile(io.RawIOBase):
@@ -52,6 +66,61 @@ class UnpackedFile(io.RawIOBase):
         super().close()
 
 
+def json_depth(data: bytes) -> int:
+    r"""Return how deep arrays and objects are nested.
+
+    >>> json_depth(b'[{"a\\"[[[": [1]}, []]')
+    3
+    """
+    text = np.frombuffer(_JSON_STRING.sub(b"", data), np.uint8)
+    begins = (text == ord("[")) | (text == ord("{"))
+    ends = (text == ord("]")) | (text == ord("}"))
+    steps = begins.astype(np.int8) - ends.astype(np.int8)
+    return int(np.cumsum(steps[steps != 0], dtype=np.int64).max(initial=0))
+
+
+class Levels:
+    r"""Counts levels in text that comes in pieces: tokens that begin one, and that end one.
+
+    Triple terms in strings and comments of Turtle count, too: as many are not there by chance.
+
+    >>> levels = Levels(_TAGS)
+    >>> levels.take(b"<a><b><![CDATA[<c><d>"), levels.take(b"<e>]]><f/></b>" + 9 * b" ")
+    (2, 3)
+    >>> levels.depth
+    1
+    """
+
+    def __init__(self, tokens: re.Pattern[bytes]) -> None:
+        self._tokens = tokens
+        self._rest = b""
+        self.depth = 0
+
+    def take(self, data: bytes) -> int:
+        """Return the most levels at one place of the next piece."""
+        text = self._rest + data
+        deepest, done = self.depth, 0
+        end = self._certain(text)
+        for token in self._tokens.finditer(text):
+            if token.start() >= end:
+                break
+            done = token.end()
+            self.depth += bool(token.group(1)) - bool(token.group(2))
+            deepest = max(deepest, self.depth)
+        self._rest = text[max(end, done) :]
+        return deepest
+
+    def _certain(self, text: bytes) -> int:
+        """Return up to where no token goes on in the next piece."""
+        end = max(0, len(text) - _LONGEST)
+        if self._tokens is _TAGS:
+            for begin, last in ((b"<!--", b"-->"), (b"<![CDATA[", b"]]>")):
+                at = text.rfind(begin)
+                if at >= 0 and text.find(last, at) < 0:
+                    end = min(end, at)
+        return end
+
+
 class DocumentGuard:
     """A file for a parser of documents; `next_statement` says that it has got one further.
 
@@ -65,11 +134,13 @@ class DocumentGuard:
         self._file = file
         self._limits = rejected.limits
         self._source = rejected.source
+        self._syntax = syntax
         self._strings = syntax == "json"
         self._entities = EntityCount(rejected) if syntax == "xml" else None
         self._since = 0
         self._lines = 1
         self._begins = True
+        self._levels = Levels(_TAGS if syntax == "xml" else _TRIPLES)
         self.line = 1
 
     def read(self, size: int = -1) -> bytes:
@@ -85,6 +156,7 @@ class DocumentGuard:
             self._since_quote(data)
         else:
             self._since += len(data)
+            self._measure(data)
         most = self._limits.literal_length
         if most is not None and self._since > most + SLACK:
             what = f"{'a string' if self._strings else 'a statement'} of more than {most:,} bytes"
@@ -100,6 +172,18 @@ class DocumentGuard:
         """The parser has found a statement in what it has read."""
         if not self._strings:
             self._since = 0
+        if self._syntax == "turtle":
+            self._levels.depth = 0
+
+    def _measure(self, data: bytes) -> None:
+        """Count the levels of what was read, and raise an error for too many."""
+        if self._levels.take(data) > DEEPEST:
+            self.refuse_depth()
+
+    def refuse_depth(self) -> None:
+        """Raise the error for what is nested too deeply."""
+        what = f"something is nested more than {DEEPEST} levels deep"
+        raise DataError(what, source=self._source, line=self.line)
 
     def _since_quote(self, data: bytes) -> None:
         plain = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data

@@ -22,7 +22,7 @@ from graphtide.rdf.changes import ChangeBatch, RejectedRows
 from graphtide.rdf.kernels import texts as text_kernel
 from graphtide.rdf.kernels.lines import BLANK, ODD, copy_spans, split_lines
 from graphtide.rdf.term_tables import Strings, buffer_of, text_column
-from graphtide.rdf.terms import from_pyoxigraph, parse_term, to_pyoxigraph
+from graphtide.rdf.terms import MAX_NESTED, from_pyoxigraph, parse_term, to_pyoxigraph, too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -232,6 +232,21 @@ def _odd_rows(column: Strings) -> NDArray[np.bool_]:
     return odd
 
 
+NOT_UTF8: Final = "the text is not UTF-8"
+
+
+def line_text(raw: bytes) -> tuple[str, int]:
+    r"""Return the text of a line, and the first column that is not UTF-8, or 0.
+
+    >>> line_text(b"a\xc3\xa4"), line_text(b"a\xff")[1]
+    (('aä', 0), 2)
+    """
+    try:
+        return raw.decode(), 0
+    except UnicodeDecodeError as error:
+        return raw.decode(errors="replace"), len(raw[: error.start].decode()) + 1
+
+
 QuadText: TypeAlias = tuple[str, str, str, str | None]
 """The texts of s, p, o and g; None is the default graph."""
 
@@ -307,6 +322,10 @@ def _odd_statements(
         if line == LONG_LINE:
             rejected.report_long(block.first_line + index)
             continue
+        if line.count(b"<<(") > MAX_NESTED and _LITERAL.sub(b"", line).count(b"<<(") > MAX_NESTED:
+            text = line.decode(errors="replace")
+            rejected.report(block.first_line + index, 1, text, too_deep())
+            continue
         try:
             found += [(index, quad_texts(quad)) for quad in _parse(line, rdf)]
         except SyntaxError as error:
@@ -319,6 +338,7 @@ def _odd_statements(
     return found
 
 
+_LITERAL = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 _POSITION = re.compile(
     r"^Parser error (?:at|between) line .*?(?:columns? [0-9]+(?: and .*?[0-9]+)?): "
 )

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from graphtide.errors import TermError
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
-from graphtide.rdf.formats.lines import LONG_LINE, read_blocks
+from graphtide.rdf.formats.lines import LONG_LINE, NOT_UTF8, line_text, read_blocks
 from graphtide.rdf.formats.patch import RowError
 from graphtide.rdf.terms import POSITIONS, TRIPLE_START, canonical_text, triple_end
 
@@ -66,10 +66,12 @@ def read_messages(file: IO[bytes], rejected: RejectedRows) -> Iterator[ChangeBat
             if raw == LONG_LINE:
                 rejected.report_long(line)
                 continue
-            text = raw.decode(errors="replace")
+            text, wrong = line_text(raw)
             if not text.strip() or text.lstrip().startswith("#"):
                 continue
             try:
+                if wrong:
+                    raise RowError(wrong, NOT_UTF8)
                 message = parse_message(text, last)
             except RowError as error:
                 rejected.report(line, error.column, text, error.reason)

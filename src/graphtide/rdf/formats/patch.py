@@ -30,7 +30,15 @@ import pyarrow as pa
 from graphtide.errors import DataError, TermError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
-from graphtide.rdf.formats.lines import BLOCK_BYTES, LONG_LINE, LineBlock, LineBuffer, scan_block
+from graphtide.rdf.formats.lines import (
+    BLOCK_BYTES,
+    LONG_LINE,
+    NOT_UTF8,
+    LineBlock,
+    LineBuffer,
+    line_text,
+    scan_block,
+)
 from graphtide.rdf.kernels.lines import DELETE
 from graphtide.rdf.terms import POSITIONS, TRIPLE_START, canonical_text, triple_end
 
@@ -376,9 +384,11 @@ class PatchReader:
         block = scan_block(data, self._line, positions=4, patch=True)
         rows = PatchRows(block)
         for index in block.odd_lines():
-            line, text = block.first_line + index, block.line(index).decode(errors="replace")
+            line, (text, wrong) = block.first_line + index, line_text(block.line(index))
             try:
                 try:
+                    if wrong:
+                        raise RowError(wrong, NOT_UTF8)
                     if text == LONG_LINE.decode():
                         self._rejected.report_long(line)
                         continue

@@ -16,7 +16,7 @@ from graphtide.errors import DataError, TermError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
 from graphtide.rdf.formats import registry
-from graphtide.rdf.formats.guards import DocumentGuard
+from graphtide.rdf.formats.guards import DEEPEST, DocumentGuard, json_depth
 from graphtide.rdf.formats.lines import (
     QuadText,
     batch_quads,
@@ -82,6 +82,8 @@ def _read_document(
         data = b"".join(iter(guard.read, b""))
         if not data.strip():
             return
+        if json_depth(data) > DEEPEST:
+            guard.refuse_depth()
     quads = parse(cast("IO[bytes]", data), format=found.rdf, base_iri=base)  # it only calls read()
     rows = _document_rows(iter(quads), guard, rejected)
     while batch := list(islice(rows, BATCH_ROWS)):

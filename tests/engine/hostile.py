@@ -1,0 +1,100 @@
+"""Calls of the public surface, each with a place for a value that a program may give by mistake."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from graphtide import ChangeBatch, Program
+
+VALUES = [
+    None, True, False, 0, 1, -1, 2**31, -(2**31) - 1, 2**53 + 1, 2**61, 2**62, 2**62 + 1, 2**63,
+    2**64, -(2**63) - 1, 10**40, 1.5, 5.0, 1e300, math.nan, math.inf, -math.inf,
+    np.int8(3), np.int64(7), np.uint64(2**63), np.float64(2.5), np.float32(1), np.bool_(True),
+    np.array([1, 2]), np.array(3), np.datetime64("2026-01-01"), Decimal("1.5"), Decimal("NaN"),
+    Fraction(1, 3), 1j, dt.datetime(2026, 1, 1),  # noqa: DTZ001 - on purpose
+    dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+    dt.date(2026, 1, 1), dt.time(1, 2), dt.timedelta(days=3), "", " ", "x", "\0", "\ud800",
+    "<ex:\ud800>", '"\ud800"', "x" * 200_000, "<" + "x" * 200_000 + ">", "<ex:a", '"a', "_:", "5",
+    b"x", bytearray(b"x"), [], [1], {}, {"a": 1}, (), set(), object(), int, len, Ellipsis,
+    iter([1]), range(3), Exception("x"),
+]  # fmt: skip
+
+EVENTS = "PREFIX : <ex:> EVENT A(?x) AS { ?x :a ?y } RULE R ON A(?x) THEN INSERT { ?x :is :seen }"
+QUERY = "SELECT * { ?s <ex:p> ?o }"
+WINDOW = """REGISTER RSTREAM <ex:o> AS SELECT * FROM NAMED WINDOW <ex:w> ON <ex:in>
+    [RANGE 5 STEP 5] { WINDOW <ex:w> { ?s <ex:p> ?o } }"""
+
+S, P, O = "<ex:s>", "<ex:p>", "<ex:o>"
+
+
+def transact(graph, value):
+    with graph.transaction() as tx:
+        tx.insert(S, P, O)
+        tx.insert(S, P, value)
+
+
+def transact_at(graph, value):
+    with graph.transaction(time=value) as tx:
+        tx.insert(S, P, "<ex:t>")
+
+
+CALLS = {
+    "insert s": lambda g, v: g.insert(v, P, O),
+    "insert p": lambda g, v: g.insert(S, v, O),
+    "insert o": lambda g, v: g.insert(S, P, v),
+    "insert g": lambda g, v: g.insert(S, P, O, v),
+    "insert time": lambda g, v: g.insert(S, P, O, time=v),
+    "delete o": lambda g, v: g.delete(S, P, v),
+    "delete time": lambda g, v: g.delete(S, P, O, time=v),
+    "transaction": transact,
+    "transaction time": transact_at,
+    "advance": lambda g, v: g.advance(v),
+    "update": lambda g, v: g.update(v),
+    "update time": lambda g, v: g.update("INSERT DATA { <ex:s> <ex:p> 1 }", time=v),
+    "query": lambda g, v: g.query(v),
+    "watch": lambda g, v: g.watch(v),
+    "watch name": lambda g, v: g.watch(QUERY, name=v),
+    "watch strategy": lambda g, v: g.watch(QUERY, strategy=v),
+    "watch history": lambda g, v: g.watch(QUERY, history=v),
+    "watch report": lambda g, v: g.watch(WINDOW, name="w2", report=v),
+    "stream": lambda g, v: g.stream(v),
+    "stream lateness": lambda g, v: g.stream("<ex:other>", lateness=v),
+    "push": lambda g, v: g.stream("<ex:in>").push(v, time=g.clock),
+    "push triple": lambda g, v: g.stream("<ex:in>").push([v], time=g.clock),
+    "push o": lambda g, v: g.stream("<ex:in>").push([(S, P, v)], time=g.clock),
+    "push time": lambda g, v: g.stream("<ex:in>").push([(S, P, O)], time=v),
+    "push graph": lambda g, v: g.stream("<ex:in>").push([(S, P, O)], time=g.clock, graph=v),
+    "push_many": lambda g, v: g.stream("<ex:in>").push_many(v),
+    "push_many time": lambda g, v: g.stream("<ex:in>").push_many([([(S, P, O)], v)]),
+    "stream advance": lambda g, v: g.stream("<ex:in>").advance(v),
+    "publish": lambda g, v: g.publish(v),
+    "publish o": lambda g, v: g.publish([(S, P, v)]),
+    "publish time": lambda g, v: g.publish([(S, P, O)], time=v),
+    "apply": lambda g, v: g.apply(v),
+    "apply time": lambda g, v: g.apply(ChangeBatch.of([(0, 0, 1, S, P, O, None)]), time=v),
+    "apply row time": lambda g, v: g.apply(ChangeBatch.of([(v, 0, 1, S, P, O, None)])),
+    "apply row tx": lambda g, v: g.apply(ChangeBatch.of([(g.clock, v, 1, S, P, O, None)])),
+    "apply row diff": lambda g, v: g.apply(ChangeBatch.of([(g.clock, 0, v, S, P, O, None)])),
+    "apply row o": lambda g, v: g.apply(ChangeBatch.of([(g.clock, 0, 1, S, P, v, None)])),
+    "load": lambda g, v: g.load(v),
+    "run": lambda g, v: g.run(v),
+    "run functions": lambda g, v: g.run(Program.parse(EVENTS), functions=v),
+    "run max_firings": lambda g, v: g.run(Program.parse(EVENTS), max_firings=v),
+    "run duration": lambda g, v: g.run(Program.parse(EVENTS), max_event_duration=v),
+    "parse": lambda g, v: Program.parse(v),
+    "contains": lambda g, v: v in g,
+    "contains quad": lambda g, v: (S, P, v, None) in g,
+    "since": lambda g, v: list(g.queries[0].since(v)),
+    "why": lambda g, v: g.queries[0].why(v),
+    "explain": lambda g, v: g.queries[0].explain(actual=v),
+    "table": lambda g, v: g.queries[0].table(terms=v),
+    "on_delta": lambda g, v: g.queries[0].on_delta(v),
+    "replan": lambda g, v: g.queries[0].retain(v),
+    "repairs": lambda g, v: g.repairs(v),
+    "at": lambda g, v: g.at(time=v),
+}
