@@ -62,7 +62,7 @@ def choose(plans: list[RepairPlan]) -> RepairPlan:
     return plans[0]
 
 
-def suggest(host: gt.NamedNode) -> None:
+def suggest(host: gt.NamedNode, *, graph: gt.LiveGraph) -> None:
     """The tolerance is exceeded: search for repair plans."""
     print(f"too often: how to repair {short(host)}?")
     choose(graph.repairs(program)).apply()

@@ -144,26 +144,6 @@ def trickle(found):
         time.sleep(0.1)
 
 
-def test_a_token_does_not_end_a_cursor_of_a_token_that_allows_more(serve, tmp_path):
-    asked = {"query": "SELECT * { ?s ?p ?o }", "cursor": "mailer"}
-
-    def made(client, token, **more):
-        return client.post("/subscriptions", json={**asked, **more}, headers=bearer(token)).json()
-
-    def ended(client, one, token):
-        return client.delete(f"/subscriptions/{one['id']}", headers=bearer(token)).status_code
-
-    with serve(LiveGraph.open(tmp_path), tokens=TOKENS) as client:
-        own, other = made(client, READ, cursor="reader"), made(client, WRITE)
-        assert made(client, READ) == other
-        assert ended(client, other, READ) == 403
-        assert ended(client, own, READ) == 204
-    with serve(LiveGraph.open(tmp_path), tokens=TOKENS) as client:
-        assert made(client, READ) == other, "it is there after a restart"
-        assert ended(client, other, READ) == 403
-        assert ended(client, other, WRITE) == 204
-
-
 def test_origins_that_are_allowed(serve):
     friend = {"origin": "https://friend.example"}
     with serve(origins=frozenset({"https://friend.example"})) as client:

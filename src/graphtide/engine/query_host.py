@@ -121,6 +121,10 @@ class WindowSide(Protocol):
     def results(self) -> list[WindowResult]:
         """The retained results, oldest first."""
 
+    @property
+    def evicted(self) -> int:
+        """How many rows of results are not retained any more."""
+
     def last(self) -> WindowResult | None:
         """The last result."""
 

@@ -293,13 +293,14 @@ class ResultLog:
     """The last results of a query, oldest first, in columns: most are never looked at.
 
     At most `limit` results, with at most so many `rows` together; None is no bound on either. The
-    last result is always there. `evicted` counts the rows of those that are not.
+    last result is always there. `gone` counts the rows of those that are not: the `evicted` ones,
+    and those that are left to be evicted together.
 
     >>> from graphtide.rdf.dictionary import TermDictionary
     >>> log = ResultLog(("x",), TermDictionary(), rows=2)
     >>> rows = np.array([[7], [8], [9]], np.int32)
     >>> log.add(ResultRun(np.array([1, 2, 3]), np.array([0, 1, 1, 3]), rows))
-    >>> list(log), log.evicted
+    >>> list(log), log.gone
     ([<WindowResult at 2: 0 rows>, <WindowResult at 3: 2 rows>], 1)
     """
 
@@ -332,6 +333,17 @@ class ResultLog:
         """Go back to a savepoint."""
         runs, self._results, self._held, self.evicted = to
         self._runs = deque(runs)
+
+    @property
+    def gone(self) -> int:
+        """The rows of all results that are not there any more."""
+        surplus, rows = self._results - len(self), self.evicted
+        for run in self._runs:
+            if not surplus:
+                break
+            many = min(surplus, len(run.times))
+            surplus, rows = surplus - many, rows + int(run.starts[many])
+        return rows
 
     @property
     def is_bounded(self) -> bool:

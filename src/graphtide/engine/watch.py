@@ -90,7 +90,7 @@ class Query:
         self.plan = plan
         self.order = next(_REGISTERED)
         self.node_ids: NodeIds = {}
-        self.evicted = 0
+        self._evicted = 0
         self.begins_at = -1
         """The first transaction whose delta it has; -1, that of an answer on an empty graph."""
         self.windows: WindowSide | None = None
@@ -185,7 +185,7 @@ class Query:
         seq = ticks(seq, "seq")
         self._host.settle()
         found: deque[tuple[Ints, TransactionTimes]] = deque()
-        reached = not self.evicted and self.begins_at <= seq + 1
+        reached = not self._evicted and self.begins_at <= seq + 1
         for net, stamps in reversed(self._history):
             if stamps.first + int(net[0, TX]) <= seq:
                 reached = True
@@ -523,6 +523,11 @@ class Query:
         for end in self._readers:
             end(None)
 
+    @property
+    def evicted(self) -> int:
+        """How many rows of deltas, or of results of windows, are not retained any more."""
+        return self._evicted if self.windows is None else self.windows.evicted
+
     # --- called by the registry ---
 
     def take(
@@ -566,7 +571,7 @@ class Query:
         net, stamps = self._history.popleft()
         if self._history and net[0, TX] == net[-1, TX]:
             self._held -= len(net)
-            self.evicted += len(net)
+            self._evicted += len(net)
             return True
         starts = np.flatnonzero(np.diff(net[:, TX], prepend=-1))
         begins = starts if not self._history else np.append(starts, len(net))
@@ -576,7 +581,7 @@ class Query:
         if end < len(net):
             self._history.appendleft((net[end:].copy(), stamps))
         self._held -= end
-        self.evicted += end
+        self._evicted += end
         return end > 0
 
     def _delta(self, net: Ints, stamps: TransactionTimes) -> Delta:

@@ -107,6 +107,11 @@ class QueryWindows:
         self._callbacks.append(callback)
         self._runtime.notify_each(self.query)
 
+    @property
+    def evicted(self) -> int:
+        """How many rows of results are not retained any more."""
+        return self._results.gone
+
     def count(self, rows: int) -> int:
         """How many rows the answer has, duplicates counted, whatever is put out of them."""
         return rows if self._prepared is None else int(self._evaluated[:, DIFF].sum())
@@ -147,11 +152,11 @@ class QueryWindows:
     def savepoint(self) -> tuple[Any, ...]:
         """What `roll_back` needs."""
         rows = self._pending.copy(), self._answer.copy()
-        return (*rows, self._evaluated, self._results.savepoint(), self.query.evicted)
+        return (*rows, self._evaluated, self._results.savepoint())
 
     def roll_back(self, to: tuple[Any, ...]) -> None:
         """A piece of input was interrupted: go back to before it."""
-        pending, answer, self._evaluated, results, self.query.evicted = to
+        pending, answer, self._evaluated, results = to
         self._pending, self._answer = pending.copy(), answer.copy()
         self._results.roll_back(results)
 
@@ -174,7 +179,6 @@ class QueryWindows:
         starts = np.arange(made + 1, dtype=np.int64) * size
         self._results.evicted += (total - made) * size
         self._results.add(ResultRun(every, starts, np.tile(rows, (made, 1))))
-        self.query.evicted = self._results.evicted
 
     def take(self, numbers: Longs, times: Longs) -> None:
         """Put out results for closes, given as transaction numbers and times; all or none."""
@@ -183,7 +187,6 @@ class QueryWindows:
         try:
             run = self._results_of(numbers, times)
             self._results.add(run)
-            self.query.evicted = self._results.evicted
         except BaseException:
             self._pending, self._answer = Counter(pending), Counter(answer)
             self._evaluated = evaluated
