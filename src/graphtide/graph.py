@@ -265,9 +265,13 @@ class LiveGraph:
         if not self._streams:
             self._runtime.apply(changes, time, plain=plain)
             return
+        schedule = self._runtime.schedule
+        if schedule.calling_back and (plain or time is not None):  # one input
+            schedule.defer_to_next(lambda: self.apply(changes, time=time))
+            return
         self._runtime.flush()
         feed = Feed(self._streams)
-        with self._runtime.schedule:
+        with schedule:
             for piece in pieces(self._runtime, changes, time, plain=plain):
                 feed.apply(piece)
                 self._runtime.reclaim(calls=1)
@@ -318,8 +322,7 @@ class LiveGraph:
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
         to = ticks(to, "to")
-        schedule = self._runtime.schedule
-        schedule.take_input(lambda: schedule.advance(to), "clock", to)
+        self._runtime.schedule.tick(to)
         self._runtime.reclaim()
 
     @synchronized
@@ -353,7 +356,12 @@ class LiveGraph:
             listed = listed_triples(triples)  # computing them may use the graph
             if start is not None or end is not None or duration:
                 time, duration = event_end(time, start, end, duration)
-            if duration or not self._streams.publisher.defer(listed, time):
+            schedule = self._runtime.schedule
+            if schedule.calling_back:
+                schedule.defer_to_next(
+                    lambda: self.publish(listed, time=time, end=time, duration=duration)
+                )
+            elif duration or not self._streams.publisher.defer(listed, time):
                 self._runtime.flush()
                 stamp = self._runtime.clock if time is None else time
                 ids = [quad_ids(self.terms, *triple, None)[:3] for triple in listed]

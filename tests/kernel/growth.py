@@ -1,13 +1,10 @@
-"""Faults between any two lines of kernels that make room; uncompiled, so that indexes are checked.
+"""Faults between any two lines of kernels that make room; run with `GRAPHTIDE_NO_JIT=1`.
 
-After a fault a kernel may answer wrongly (its query is filled again then), but writes to no place
-outside of its arrays.
+Uncompiled loops check their indexes. After a fault a kernel may answer wrongly (its query is filled
+again then), but writes to no place outside of its arrays.
 """
 
-import os
 import sys
-
-os.environ["GRAPHTIDE_NO_JIT"] = "1"
 
 import numpy as np
 from engine.injection import InjectedFault, LineFaults, after_fault, places
@@ -21,9 +18,6 @@ from graphtide.kernel.search import ahead, bulk, parallel
 from graphtide.kernel.search.program import SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore
 from graphtide.kernel.sorted_rows import SortedRows
-
-for module in (ahead, bulk, parallel):
-    module.prefetch = lambda *_: None  # which is machine code
 
 
 def rows(step, many, width):
@@ -133,5 +127,7 @@ def check(name, most):
 
 if __name__ == "__main__":
     np.seterr(over="ignore")  # hashes are computed modulo 2^64
+    for module in (ahead, bulk, parallel):
+        module.prefetch = lambda *_: None  # which is machine code
     for name in sys.argv[1:] or KERNELS:
         print(name, check(name, 120), flush=True)

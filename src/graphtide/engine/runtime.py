@@ -65,6 +65,7 @@ class Runtime:
         self.strict, self.storage = strict, store
         self.default_graph: storage.DefaultGraphMode = default_graph
         self.tick_ms, self.schedule = tick_ms, Scheduler()
+        self.schedule.finish_input = self.flush
         self.limits = Limits() if limits is None else limits
         self.store = storage.make_store(store, strict=strict, workers=self.workers)
         self.terms.longest = self.limits.literal_length or inf
@@ -80,7 +81,6 @@ class Runtime:
         self.past: QueryPast | None = None
         self.facade: Callable[[], Any] = lambda: None
         self.queue: deque[ingest.Transactions] = deque()
-        self._running = False
         self.eager: tuple[Follower, ...] = ()
         self.underway: Underway | None = None
         self.recent: Recent | None = None
@@ -108,11 +108,21 @@ class Runtime:
             self.schedule.host = self._items if self.eager else None
 
     def publish(self, events: EventBatch, followers: tuple[Follower, ...] | None = None) -> None:
-        """Pass events to all eager followers, or to some; the graph does not store them."""
+        """Pass events to all eager followers, or to some; the graph does not store them.
+
+        Callbacks see the graph after each single event.
+        """
+        if self.schedule.calling_back:
+            self.schedule.defer_to_next(lambda: self.publish(events, followers))
+            return
         self.flush()
         if len(events.ends):
             self.schedule.check_time(int(events.ends[0]))
         ingest.check_order(self.clock, events.ends)
+        if self.queries.with_callbacks and len(events.ends) > 1:
+            each = [events.slice(at, at + 1) for at in range(len(events.ends))]
+            self.schedule.take_each([partial(self.publish, one, followers) for one in each])
+            return
         chosen = self.eager if followers is None else followers
         self.schedule.take_input(
             lambda: self.schedule.publish(events, chosen), "events", events, followers
@@ -140,8 +150,8 @@ class Runtime:
 
     @property
     def _is_behind(self) -> bool:
-        """True if a result for a time before now may still come. What a callback writes waits."""
-        return self.schedule.raised != self.schedule.clock and not self._running
+        """True if a result for a time before now may still come."""
+        return self.schedule.raised != self.schedule.clock
 
     @property
     def transactions(self) -> int:
@@ -155,11 +165,18 @@ class Runtime:
         return bool(self.eager or self.queries.with_callbacks)
 
     def flush(self) -> None:
-        """Apply buffered and queued transactions. Every look at an answer does this first."""
-        if self._running:
-            return
+        """Apply buffered and queued transactions. Every look at an answer does this first.
+
+        Between inputs, callbacks run first, and then what they have written is taken in.
+        """
         schedule, quiet = self.schedule, False
+        if schedule.calling_back:
+            return
         if not schedule.running:
+            if schedule.notices and schedule.is_between_inputs:  # of an input that did not end
+                schedule.recover()
+                transaction.recover(self)
+                self._call_back()
             left = schedule.waiting or schedule.unreleased or schedule.item is not None
             if left or schedule.buffer.sink is not None:
                 schedule.settle()
@@ -170,9 +187,9 @@ class Runtime:
         while True:
             if self.unnotified:
                 self._notify()
-            elif self.queue:
-                if self._is_behind and not schedule.running:
-                    self._catch_up()
+            elif schedule.has_callbacks_due and schedule.is_between_inputs:
+                self._call_back()
+            elif self.queue and schedule.is_between_inputs:
                 self._run_next()
             elif self.buffer.waiting and quiet and schedule.recorder is None:
                 self._apply_piece(self.buffer.take(self), None)
@@ -182,26 +199,28 @@ class Runtime:
                 schedule.settled = self.recent if quiet else None
                 return
 
-    def _catch_up(self) -> None:
-        """Close the windows that may not know of what callbacks have written, which is queued.
-
-        The queue is empty meanwhile: who closes windows applies what it has.
-        """
-        waiting, self.queue = self.queue, deque()
-        self.reclaimer.busy += 1  # no holder knows of the ids that wait
-        try:
-            self.schedule.advance(self.clock)
-        finally:
-            self.reclaimer.busy -= 1
-            self.queue.extendleft(reversed(waiting))
+    def _call_back(self) -> None:
+        """Run the callbacks that are due, or take in the first input that they have written."""
+        schedule = self.schedule
+        with schedule:
+            if schedule.notices:
+                while schedule.notices:
+                    schedule.call_back()
+            else:
+                schedule.take_next()
 
     def _run_buffered(self) -> None:
-        """Apply what is in the write buffer, or queue it if somebody sees every transaction."""
+        """Apply what is in the write buffer; between inputs, what needs single steps is queued."""
         recorder = self.schedule.recorder and self.schedule.admit()
-        if self.eager or self.queries.with_callbacks:
+        if not self.one_by_one:
+            self._apply_piece(self.buffer.take(self), recorder)
+            return
+        if self.schedule.is_between_inputs:
             self.queue.extend(ingest.one_by_one(self.buffer.take()))
             return
-        self._apply_piece(self.buffer.take(self), recorder)
+        for piece in ingest.one_by_one(self.buffer.take()):
+            self.underway = piece, [piece[0]], self.done
+            self._run(piece, queued=True)
 
     def _run_next(self) -> None:
         """Apply the first transactions of the queue."""
@@ -209,9 +228,12 @@ class Runtime:
         if self.one_by_one and len(piece[1]) > 1:
             self._divide_first()
             return
-        self.underway = piece, [piece[0]], self.done
-        self.queue.popleft()
-        self._run(piece, queued=True)
+        with self.schedule.one_input():
+            if self._is_behind:
+                self.schedule.advance(self.clock)
+            self.underway = piece, [piece[0]], self.done
+            self.queue.popleft()
+            self._run(piece, queued=True)
 
     def _divide_first(self) -> None:
         """Let each of the first transactions of the queue be a piece of its own."""
@@ -236,7 +258,7 @@ class Runtime:
         elif (
             self.reclaimer.due
             and self.schedule.is_idle(calls)
-            and not (self._running or self.underway or self.unnotified or self.queue)
+            and not (self.underway or self.unnotified or self.queue)
         ):
             self.reclaimer.reclaim()
 
@@ -260,6 +282,7 @@ class Runtime:
         if self.eager:
             if not schedule.running:
                 self.underway = piece, [piece[0]], self.done
+                schedule.accepted += 1
             schedule.perform(lambda: self._apply_piece(piece, recorder), ("changes", self.done))
         else:
             self._apply_piece(piece, recorder)
@@ -273,6 +296,7 @@ class Runtime:
             if underway is not None:  # it could not be undone before
                 transaction.recover(self)
             self.underway = underway = piece, [changes], self.done
+            self.schedule.accepted += 1
         try:
             if ALWAYS:
                 self.reclaimer.verify(changes[:, VALUES:])
@@ -359,27 +383,21 @@ class Runtime:
             raise
 
     def _notify(self) -> None:
-        """Run callbacks, then let followers know. What a callback changes is queued."""
-        self._running = True
-        try:
-            while self.unnotified:
-                notice = self.unnotified.popleft()
-                if notice is not None:
-                    query, delta = notice
-                    for callback in query.callbacks(delta):
-                        self.schedule.call_back((query.name, delta.seq), callback)
-                else:
-                    self._running = False
-                    for follower in self.eager:
-                        follower.after_transaction()
-        finally:
-            self._running = False
+        """Let followers know of what was applied; callbacks run when the input is through."""
+        while self.unnotified:
+            notice = self.unnotified[0]
+            calls = () if notice is None else notice[0].callbacks(notice[1])
+            self.schedule.notices.extend(calls)
+            self.unnotified.popleft()
+            if notice is None:
+                for follower in self.eager:
+                    follower.after_transaction()
         if self.schedule.failure is not None:
             self.schedule.raise_errors()
 
     def reject_inside_callback(self, what: str) -> None:
         """Raise if a callback calls what needs the graph between two transactions."""
-        if self._running:
+        if self.schedule.calling_back:
             raise inside_callback(what)
 
     # --- single changes ---
@@ -389,6 +407,9 @@ class Runtime:
         schedule = self.schedule
         schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
+            if schedule.calling_back:
+                schedule.defer_to_next(lambda: self.write(diff, ids, time))
+                return
             schedule.accept()
         if self.eager or self.underway is not None or self.queue:
             self._flush_before_change()
@@ -397,13 +418,15 @@ class Runtime:
             self.reclaim()
             return
         if (time is not None and time != schedule.clock) or self._is_behind:
-            with schedule:
+            with self.one_call():
                 self.reach(time)
                 self.write(diff, ids, None)
             return
         tx = self.last_tx + 1
         waiting = self.buffer.single(schedule.clock, tx, diff, ids)
         self.last_tx = tx
+        if schedule.next:
+            schedule.accepted += 1
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             try:
                 self.settle()
@@ -428,6 +451,9 @@ class Runtime:
         schedule = self.schedule
         schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
+            if schedule.calling_back:
+                schedule.defer_to_next(lambda: self.commit(changes, time))
+                return
             schedule.accept()
         if self.eager or self.underway is not None or self.queue:
             self._flush_before_change()
@@ -435,19 +461,29 @@ class Runtime:
         if self.strict and not (moves and schedule.followers):
             storage.refuse_redundant(self, changes)  # and it does not move the clock
         if moves:
-            with schedule:
+            with self.one_call():
                 self.reach(time)
                 self.commit(changes, None)
             return
         tx = self.last_tx + 1
         waiting = self.buffer.several(schedule.clock, tx, changes)
         self.last_tx = tx
+        schedule.accepted += 1
         if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             try:
                 self.flush()
             except Exception:
                 self._withdraw(tx)
                 raise
+
+    @contextmanager
+    def one_call(self) -> Iterator[None]:
+        """A call that is one input: errors wait until it is through, and so do callbacks."""
+        with self.schedule:
+            with self.schedule.one_input():
+                yield
+            if self.schedule.notices:
+                self.flush()
 
     def _withdraw(self, tx: int) -> None:
         """Let a transaction not happen that a call has buffered, if the call could not begin it."""
@@ -464,6 +500,9 @@ class Runtime:
         A single batch is applied whole or, if something is wrong with it, not at all. Of several,
         the transactions before an error are applied.
         """
+        if self.schedule.calling_back and (plain or time is not None):  # one input
+            self.schedule.defer_to_next(lambda: self.apply(batches, time, plain=plain))
+            return
         self.flush()
         self.schedule.admit()
         with self.schedule:
@@ -561,13 +600,14 @@ class Runtime:
 
     def _apply_checked(self, piece: ingest.Piece) -> None:
         _, times, txs = piece
+        if self.schedule.calling_back:
+            for one in ingest.one_by_one(piece):
+                self.schedule.defer_to_next(partial(self._apply_in_order, one))
+            return
         if self.schedule.calling or self.schedule.buffer.sink is not None:
             self.schedule.accept()
         self.last_tx = max(self.last_tx, int(txs.max()))
-        if self._running:  # called by a callback
-            self.queue.extend(ingest.one_by_one(self.buffer.take()))
-            self.queue.extend(ingest.one_by_one(piece))
-        elif self.schedule.followers or self.queries.with_callbacks:
+        if self.schedule.followers or self.queries.with_callbacks:
             self._apply_each(piece)
             return
         else:
@@ -575,13 +615,19 @@ class Runtime:
             self.schedule.raised = int(times[-1])
         self.schedule.clock = int(times[-1])
 
+    def _apply_in_order(self, piece: ingest.Piece) -> None:
+        """Apply a transaction, unless the clock has passed its time meanwhile."""
+        ingest.check_order(self.clock, piece[1])
+        self._apply_checked(piece)
+
     def _apply_each(self, piece: ingest.Piece) -> None:
         """Who is notified sees the graph as of that transaction, not of the whole batch."""
         with self.schedule:
             for one in ingest.one_by_one(piece):
                 ingest.check_order(self.clock, one[1])  # a callback may have advanced the clock
-                self.reach(int(one[1][0]))
-                self._run(one)
+                with self.schedule.one_input():
+                    self.reach(int(one[1][0]))
+                    self._run(one)
                 self.flush()
 
     # --- standing queries ---

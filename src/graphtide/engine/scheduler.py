@@ -64,14 +64,24 @@ class Scheduler:
     Inside `with scheduler:`, which is one call of a user, errors of cascades wait: all input of the
     call is taken in, and then the first of them, `failure`, is raised.
 
-    A `recorder` is given all input. `calling` is true while functions and callbacks of users run;
-    `read_only` while a function runs that has not asked for the graph, and so may not change it.
+    A `recorder` is given all input. `calling` is true while functions and callbacks of users run,
+    `calling_back` while callbacks do; `read_only` while a function runs that has not asked for the
+    graph, and so may not change it.
+
+    Callbacks see the graph after the whole input that has led to them, with all that it made due.
+    Until then they are in `notices`; what they write are inputs that come `next`.
     """
 
     def __init__(self) -> None:
         self.recorder: InputRecorder | None = None
         self.calling = False
+        self.calling_back = False
         self.read_only = False
+        self.notices: deque[Callable[[], object]] = deque()
+        self.next: deque[Callable[[], None]] = deque()
+        self.finish_input: Callable[[], None] = lambda: None
+        """The runtime runs callbacks, and takes in what they have written."""
+        self._inputs = self._written = 0
         self.host: ItemHost | None = None
         """The runtime, if pieces of input are to happen wholly or not at all, for rules too."""
         self.item: WorkItem | None = None
@@ -105,8 +115,9 @@ class Scheduler:
         self.releasing = 0
         self.buffer = EventBuffer()
         self.draining = False
-        self.published = 0
-        """How often events were published: an interrupt before that has left them."""
+        self.published = self.accepted = 0
+        """How often events were published, and input was taken in: an interrupt comes before the
+        number changes, and has left the input to the caller, or after that."""
         self.settled: object = None
         """What was applied last, if nothing waits: while it is the same, answers are the same."""
         self.failure: Exception | None = None
@@ -141,7 +152,65 @@ class Scheduler:
     def is_idle(self, calls: int) -> bool:
         """Whether nothing runs or waits, inside so many calls of users."""
         under_way = self.running or self._effects or self.waiting or self.item is not None
-        return not under_way and self._calls == calls
+        return not (under_way or self.has_callbacks_due) and self._calls == calls
+
+    # --- inputs and callbacks ---
+
+    @contextmanager
+    def one_input(self) -> Iterator[None]:
+        """What happens inside is one input, with all that it makes due before."""
+        self._inputs += 1
+        try:
+            yield
+        finally:
+            self._inputs -= 1
+
+    @property
+    def is_between_inputs(self) -> bool:
+        """Whether no input is under way, so that callbacks may run."""
+        return not (self.running or self._inputs or self._recorded or self.calling_back)
+
+    @property
+    def has_callbacks_due(self) -> bool:
+        """Whether callbacks are to run, or what they have written is to be taken in."""
+        return bool(self.notices or self.next)
+
+    def call_back(self) -> None:
+        """Run the first callback that is due; its error is raised at the end of the call."""
+        self.calling_back = True
+        try:
+            with self.user_code():
+                self.attempt(self.notices[0])
+            self.notices.popleft()
+        finally:
+            self.calling_back = False
+
+    def defer_to_next(self, work: Callable[[], None]) -> None:
+        """Let what a callback writes be the next input, before those that wait already."""
+        self.settled = None
+        self.next.insert(self._written, work)
+        self._written += 1
+
+    def take_next(self) -> None:
+        """Take in the first input that waits; its error is raised at the end of the call.
+
+        If it is interrupted before it is accepted, it comes again.
+        """
+        self._written, before = 0, self.accepted
+        try:
+            with self.one_input():
+                self.attempt(self.next[0])
+        except BaseException:
+            if self.accepted != before:
+                self.next.popleft()
+            raise
+        self.next.popleft()
+
+    def take_each(self, inputs: Sequence[Callable[[], None]]) -> None:
+        """Take in the inputs of one call, each with its callbacks; after an interrupt, later."""
+        with self:
+            self.next.extend(inputs)
+            self.finish_input()
 
     def cause(self, effect: Callable[[], None]) -> None:
         """Queue an effect of what is under way."""
@@ -173,7 +242,8 @@ class Scheduler:
         if self.waiting or self.buffer.sink is not None:
             self.resume()
         if self.host is not None:
-            item = WorkItem(key, self.clock, self.raised, self.failure, self._made.get(key))
+            made, notices = self._made.get(key), len(self.notices)
+            item = WorkItem(key, self.clock, self.raised, self.failure, made, notices)
             item.saved[self.host] = self.host.savepoint()
             self.item = item
             self._made.pop(key, None)
@@ -210,6 +280,8 @@ class Scheduler:
             self.depth, self.failure = 0, item.failure
             self.clock, self.raised = item.clock, item.raised
             self._reached = None  # it was raised within the piece
+            while len(self.notices) > item.notices:
+                self.notices.pop()
             for part, saved in item.saved.items():
                 part.roll_back(saved)
             if item.made and item.key is not None:
@@ -308,7 +380,15 @@ class Scheduler:
         if self.calling:
             self.check_input()
         if self.recorder is None:
-            return work()
+            with self.one_input():
+                result = work()
+        else:
+            result = self._take_recorded(work, kind, *what)
+        if self.notices and self.is_between_inputs:
+            self.finish_input()
+        return result
+
+    def _take_recorded(self, work: Callable[[], Result], kind: str, *what: object) -> Result:
         recorder, underway = self.recording, False
         if recorder is not None:
             recorder.admit()
@@ -340,11 +420,6 @@ class Scheduler:
         finally:
             self.calling = before
 
-    def call_back(self, label: object, callback: Callable[[], object]) -> None:
-        """Run a callback of a user; its error is raised at the end."""
-        with self.user_code():
-            self.attempt(lambda: self.once(label, callback))
-
     def call(self, firing: str, function: Callable[[], object], *, writes: bool) -> None:
         """Call a function of a user, for an action of a firing; only some `writes` the graph."""
 
@@ -372,21 +447,14 @@ class Scheduler:
         self.drain()
 
     def check_input(self) -> None:
-        """Refuse input of a callback inside a cascade: it could not be replayed at its place.
+        """Refuse input of a function that has not asked for the graph.
 
-        And that of a function that has not asked for the graph: which rules may be matched in
-        batches follows from reading the program and the functions that it gets.
+        Which rules may be matched in batches follows from reading the program and its functions.
         """
         if self.read_only:
             raise GraphtideError(
                 "a function of CALL cannot change the graph unless it asks for it",
                 hint="give it a keyword parameter graph: def f(x, *, graph)",
-            )
-        inside = self.running or self._recorded
-        if self.calling and self.recorder is not None and inside and self._called is None:
-            raise GraphtideError(
-                "a callback cannot change a durable graph while rules or windows run",
-                hint="use INSERT, DELETE, EMIT or CALL in a rule, or make the change afterwards",
             )
 
     # --- events ---
@@ -405,6 +473,7 @@ class Scheduler:
             self._cause_events(events, followers)
             return
         self.waiting.append(_Input(events, followers))
+        self.accepted += 1
         self.published += 1
         self.resume()
 
@@ -418,7 +487,8 @@ class Scheduler:
                 self.resume()
             if self.unreleased and not (self._feeding or self.releasing):
                 for stream, release in list(self.unreleased.items()):
-                    release()
+                    with self.one_input():
+                        release()
                     self.unreleased.pop(stream, None)
 
     def resume(self) -> None:
@@ -432,7 +502,8 @@ class Scheduler:
         try:
             with self:
                 while self.waiting:
-                    self._take_first()
+                    with self.one_input():
+                        self._take_first()
         finally:
             self._feeding = False
 
@@ -545,6 +616,14 @@ class Scheduler:
 
     # --- time ---
 
+    def tick(self, to: int) -> None:
+        """Take in a step of the clock."""
+        if self.calling_back:
+            self.defer_to_next(lambda: self.tick(to))
+        else:
+            self.finish_input()
+            self.take_input(lambda: self.advance(to), "clock", to)
+
     def advance(self, to: int, cause: object = ALL_STREAMS) -> None:
         """Move the clock on, after everything that is due before that, in order of time.
 
@@ -565,7 +644,7 @@ class Scheduler:
             return
         if self.running and to > self.clock:
             raise GraphtideError(
-                f"the clock cannot move to {to} inside an action or a callback",
+                f"the clock cannot move to {to} inside an action",
                 hint="leave out the time: what an action causes happens at the current time",
             )
         if not self.followers:
@@ -576,7 +655,7 @@ class Scheduler:
                 self.raised = to
             return
         if cause is not ALL_STREAMS:  # what moves the clock is recorded, and moves it in a replay
-            with self:
+            with self, self.one_input():
                 self._advance(to, cause)
             return
         with self:
@@ -635,5 +714,5 @@ def inside_callback(what: str) -> GraphtideError:
     """The error of a call that needs the graph between two transactions."""
     return GraphtideError(
         f"{what} cannot be used inside a callback: its transaction is still under way",
-        hint="use insert() and delete(), which wait for their turn",
+        hint="use insert(), delete() or push(), which wait for their turn",
     )

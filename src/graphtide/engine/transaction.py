@@ -229,12 +229,12 @@ class InputRecorder(Protocol):
 class WorkItem:
     """A piece of input under way, with all that it causes: it happens wholly, or not at all.
 
-    `saved` has a savepoint of each part that takes part in it. `made` has by position the calls of
-    functions of users that are finished; when the input is taken in again, known by its `key`, they
-    are not made again.
+    `saved` has a savepoint of each part that takes part in it, `notices` how many callbacks were
+    due before. `made` has by position the calls of functions of users that are finished; when the
+    input is taken in again, known by its `key`, they are not made again.
     """
 
-    __slots__ = ("clock", "failure", "key", "made", "position", "raised", "saved")
+    __slots__ = ("clock", "failure", "key", "made", "notices", "position", "raised", "saved")
 
     def __init__(
         self,
@@ -243,12 +243,14 @@ class WorkItem:
         raised: int,
         failure: Exception | None,
         made: MadeCalls | None,
+        notices: int,
     ) -> None:
         self.key = key
         self.clock = clock
         self.raised = raised
         self.failure = failure
         self.made: MadeCalls = {} if made is None else made
+        self.notices = notices
         self.position = 0
         self.saved: dict[Protected, Any] = {}
 
@@ -353,7 +355,8 @@ def is_unsettled(runtime: Runtime) -> bool:
     schedule = runtime.schedule
     events = schedule.buffer.sink is not None or schedule.waiting or schedule.unreleased
     transactions = runtime.queue or runtime.underway or runtime.unnotified
-    return bool(events or transactions or schedule.item is not None)
+    left = schedule.item is not None or schedule.has_callbacks_due
+    return bool(events or transactions or left)
 
 
 class RuntimeItems:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from graphtide.engine.ingest import Piece, check_order, pieces
+from graphtide.engine.ingest import Piece, check_order, one_by_one, pieces
 from graphtide.engine.locking import synchronized
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
@@ -67,7 +68,12 @@ class Feed:
     @synchronized
     def apply(self, piece: Piece) -> None:
         """Apply whole transactions: as many at once as are of one kind, changes or events."""
-        with self._runtime.schedule:
+        schedule = self._runtime.schedule
+        if schedule.calling_back:
+            for one in one_by_one(piece):
+                schedule.defer_to_next(partial(self._apply, one))
+            return
+        with schedule:
             for part in self.parts(piece):
                 self._apply(part)
 

@@ -42,6 +42,11 @@ class EventPublisher:
         """Whether there are subscribers."""
         return bool(self._runtime.eager)
 
+    @property
+    def calls_back(self) -> bool:
+        """Whether there are callbacks, which see the graph after each single event."""
+        return bool(self._runtime.queries.with_callbacks)
+
     def release(self, stream: object, pass_on: Callable[[], None]) -> None:
         """Let a stream pass events on; terms may be freed after that, but not meanwhile.
 
@@ -92,8 +97,7 @@ class EventPublisher:
             self.numbers += 1
             return np.array([self.numbers - 1], np.int64)
         if events is None:
-            begins = (times[1:] != times[:-1]) | (quads[1:, 3] != quads[:-1, 3])
-            events = np.concatenate([[0], np.cumsum(begins)])
+            events = _by_time_and_graph(times, quads)
         elif (events[1:] >= events[:-1]).all():
             events = np.concatenate([[0], np.cumsum(events[1:] > events[:-1])])
         else:
@@ -169,3 +173,20 @@ class EventPublisher:
         late = int(np.searchsorted(times, runtime.clock))
         runtime.publish(group_events(times[late:], quads[late:], numbers[late:]))
         return late
+
+
+def _by_time_and_graph(times: Longs, quads: Ints) -> Longs:
+    """Number rows: those of one time and graph that stand together are one event."""
+    begins = (times[1:] != times[:-1]) | (quads[1:, 3] != quads[:-1, 3])
+    return np.concatenate([[0], np.cumsum(begins)])
+
+
+def each_event(times: Longs, quads: Ints, events: Longs | None) -> list[Longs]:
+    """Return the places of the rows of each event, in the order of their numbers.
+
+    >>> [at.tolist() for at in each_event(np.arange(3), np.zeros((3, 4)), np.array([7, 2, 7]))]
+    [[1], [0, 2]]
+    """
+    numbers = _by_time_and_graph(times, quads) if events is None else events
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)

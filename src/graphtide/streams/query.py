@@ -194,14 +194,11 @@ class QueryWindows:
             raise
 
     def call_back(self, many: int) -> None:
-        """Run the callbacks with the last results, so many."""
-        if not self._callbacks:
-            return
-        schedule = self._runtime.schedule
-        for result in self._results.newest(many):
-            for callback in self._callbacks:
-                schedule.call_back((self.name, result.time), partial(callback, result))
-        schedule.raise_errors()
+        """Let the callbacks run with the last results, so many, when the input is through."""
+        if self._callbacks:
+            results = self._results.newest(many)
+            calls = [partial(call, result) for result in results for call in self._callbacks]
+            self._runtime.schedule.notices.extend(calls)
 
     def _results_of(self, numbers: Longs, times: Longs) -> ResultRun:
         if self._prepared is not None:

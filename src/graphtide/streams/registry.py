@@ -46,13 +46,13 @@ class WindowRegistry:
         self.streams: dict[str, Stream] = {}
         self._windows: dict[int, reports.PlacedWindow] = {}
         self._moving = False
+        self._notices: deque[tuple[reports.WindowReader, int]] = deque()
         self._more = False  # whether something is left to close, or came while windows closed
         self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
         self._reports: deque[reports.WindowReport] = deque()
         self._ahead = -win.UNLIMITED
         """The time up to which was asked last what is due."""
         self._left: Allowance | None = None  # what the closes up to that time may take
-        self._notices: deque[tuple[reports.WindowReader, int]] = deque()
         """Queries whose callbacks are to see their last results, and how many of these."""
         self.publisher = EventPublisher(runtime, self._is_apart, self)
         runtime.terms.holders.add(self)
@@ -235,8 +235,6 @@ class WindowRegistry:
         late ones when the clock passes its time, whichever stream moves it. (Not when it reaches
         it: what they emit then may wait itself, and would be due again and again.)
         """
-        if self._moving:  # a callback of one of the closes writes: it cannot close more
-            return None
         rising = self.rising(cause)
         if self.publisher.in_order:
             self._runtime.flush()  # what callbacks have written comes before what is due next
@@ -321,9 +319,6 @@ class WindowRegistry:
         for stream in self.streams.values():
             needed = [p.content.needed() for p in self._windows.values() if p.stream is stream]
             stream.events.drop_before(*(needed[0] if len(needed) == 1 else win.oldest(needed)))
-        while self._notices:
-            query, many = self._notices.popleft()
-            query.call_back(many)
 
     def _close(self) -> bool:
         """Close some windows, all that close at one time together; whether there were any."""
@@ -353,6 +348,7 @@ class WindowRegistry:
 
     def _finish(self) -> None:
         """Report what has closed, and what is left of reports that were interrupted."""
+        self._call_back()
         while self._reports:
             self._report(self._reports[0])
             self._reports.popleft()
@@ -381,6 +377,14 @@ class WindowRegistry:
                 query.take(report.first + places, report.times if every else report.times[places])
                 self._notices.append((query, len(places)))
             del report.own[query]
+            self._call_back()
+
+    def _call_back(self) -> None:
+        """Let the callbacks of queries run that have reported, when the input is through."""
+        while self._notices:
+            query, many = self._notices[0]
+            query.call_back(many)
+            self._notices.popleft()
 
 
 # --- streams and the queries over them ---

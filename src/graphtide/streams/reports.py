@@ -79,7 +79,7 @@ class WindowReader(Protocol):
         """Some of its windows closed, in the transactions of these numbers, at these times."""
 
     def call_back(self, many: int) -> None:
-        """Run the callbacks with the last results, so many."""
+        """Let the callbacks run with the last results, so many, when the input is through."""
 
 
 @dataclass(slots=True)

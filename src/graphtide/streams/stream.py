@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from logging import getLogger
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -14,6 +15,7 @@ from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
 from graphtide.rdf.holders import flat_ids
 from graphtide.streams.pruning import Mask, PruningFilter
+from graphtide.streams.publisher import each_event
 from graphtide.streams.read import GENERATED_AT, Events, read_events
 from graphtide.streams.timelist import Timelist
 from graphtide.ticks import ticks
@@ -192,11 +194,30 @@ class Stream:
         Rows with the same number in `events` are one event; without it, rows of one time and graph
         that stand together.
         """
+        schedule = self._publisher.schedule
+        if schedule.calling_back:
+            schedule.defer_to_next(
+                lambda: self.push_ids(times, quads, newest=newest, events=events)
+            )
+            return
         self._publisher.settle()
         if len(times):
             newest = int(times.max()) if newest is None else newest
             if newest > LARGEST or int(times.min()) < -LARGEST:
                 raise GraphtideError(f"time {newest} is out of bounds", hint=f"use up to {LARGEST}")
+        if len(times) > 1 and self._publisher.calls_back:
+            each = each_event(times, quads, events)
+            if len(each) > 1:
+                parts = [(times[at], quads[at], np.zeros(len(at), np.int64)) for at in each]
+                schedule.take_each(
+                    [partial(self.push_ids, *part[:2], events=part[2]) for part in parts]
+                )
+                return
+        self._push_input(times, quads, newest, events)
+
+    def _push_input(
+        self, times: Longs, quads: Ints, newest: int | None, events: Longs | None
+    ) -> None:
         what = times, quads, newest, events
         self._publisher.schedule.take_input(lambda: self._push(*what), "push", self.name, *what)
 
@@ -208,6 +229,7 @@ class Stream:
             lines = times, quads, numbers
             late = times < self.watermark
             self._waiting.append(self._without_late(lines, late) if late.any() else lines)
+            self._publisher.schedule.accepted += 1
         if newest is not None:
             self._newest = max(self._newest, newest)
         watermark, schedule = self._newest - self.lateness, self._publisher.schedule
@@ -288,6 +310,9 @@ class Stream:
     def advance(self, to: int) -> None:
         """Raise the watermark: no event before that time comes any more."""
         to = ticks(to, "to")
+        if self._publisher.schedule.calling_back:
+            self._publisher.schedule.defer_to_next(lambda: self.advance(to))
+            return
         self._publisher.settle()
         self._publisher.schedule.take_input(lambda: self._raise_to(to), "watermark", self.name, to)
 
@@ -313,6 +338,8 @@ class Stream:
         if self._releasing:  # an action emits an event, and later ones of a batch are on their way
             watermark = min(watermark, self._publisher.schedule.clock)
         before = self._watermark
+        # What an action emits at the time of a watermark that has risen is a part of its cascade.
+        watermark = max(watermark, before)
         self._hand_over(watermark)
         if watermark > self._watermark:
             self._publisher.reach(watermark, self)
