@@ -98,3 +98,29 @@ def test_mistakes(run, files, text, allowed):
 def test_a_file_of_limits_that_is_not_there(run, files):
     ran = run("query", files / "all.rq", "--limits", files / "none")
     assert ran.code == 2 and f"{files / 'none'}: cannot be read" in ran.err
+
+
+COMMANDS = [
+    ("check", "all.rq"),
+    ("explain", "all.rq"),
+    ("query", "all.rq"),
+    ("repair", "goals.tide", "--data", "data.nt"),
+    ("run", "all.rq", "--engine", "process", "--changes", "data.nt"),
+    ("serve", "all.rq", "--port", "0"),
+    ("trace", "goals.tide", "--changes", "data.nt"),
+    ("update", "up.ru", "--data", "data.nt"),
+    ("watch", "all.rq", "--changes", "data.nt"),
+    ("why", "all.rq", "--data", "data.nt"),
+]
+
+
+@pytest.mark.parametrize("tokens", COMMANDS, ids=lambda tokens: tokens[0])
+def test_each_command_reads_limits(run, files, monkeypatch, tokens):
+    monkeypatch.chdir(files)
+    (files / "goals.tide").write_text(f"QUERY Faults AS {QUERY} GOAL Sound NONE OF Faults")
+    ran = run(*tokens, "--limit", "digits=0")
+    assert (ran.code, ran.out) == (2, "")
+    assert 'invalid --limit "digits=0"' in ran.err
+    ran = run(*tokens, "--limits", "none.txt")
+    assert (ran.code, ran.out) == (2, "")
+    assert "none.txt: cannot be read" in ran.err

@@ -97,6 +97,12 @@ def test_every_strategy(rail, run, strategy):
     assert len(ran.lines) == 2
 
 
+def test_random_restarts_have_a_seed(rail, run):
+    tokens = ("repair", "rail.tide", "--data", "rail.ttl", "--search", "random-restarts")
+    first, again = (run(*tokens, "--seed", 7, "--json") for _ in range(2))
+    assert first.code == 0 and first.out == again.out
+
+
 def test_no_plan(rail, run):
     ran = run("repair", "rail.tide", "--data", "rail.ttl", "--max-steps", 0, "--apply", 1)
     assert (ran.code, ran.out) == (1, "")

@@ -237,7 +237,7 @@ def test_counts_of_a_long_log(doors, run):
 
 
 def test_options_reach_spark(doors):
-    """Limits, hubs and the clock of silent sources are options of the Spark run."""
+    """Limits, hubs, --lateness, --tick-ms and --idle-seconds are options of the Spark run."""
     from graphtide.cli import run as command
     from graphtide.cli.options import SparkSettings
     from graphtide.cli.spark_engine import run_options
@@ -251,10 +251,13 @@ def test_options_reach_spark(doors):
         partitions=2,
         limits=Limits(digits=7),
         idle_seconds=2.5,
+        lateness=3,
+        tick_ms=250,
         spark=SparkSettings(hubs=("<ex:h>",)),
     )
     options = run_options(request, request.changes, doors)
     assert (options.limits, options.hubs) == (Limits(digits=7), ("<ex:h>",))
+    assert (options.clock.lateness, options.clock.tick_ms) == (3, 250)
     assert options.clock.idle_seconds == 2.5 and options.clock.rejects_late
     assert not options.finds_hubs
     found = run_options(
@@ -268,3 +271,14 @@ def test_the_clock_of_silent_sources_is_for_spark(doors, run):
     ran = run(*tokens, "--idle-seconds", "5")
     assert ran.code == 2 and "--idle-seconds is for --engine spark" in ran.err
     assert 'invalid --idle-seconds "-1.0"' in run(*tokens, "--idle-seconds", "-1").err
+
+
+def test_durations_are_in_ticks(doors, run):
+    tokens = ("run", "doors.tide", "--engine", "process", "--changes", "day.rdfp")
+    assert "* time=5..8 Left ?d=:front" in run(*tokens, "--tick-ms", "10000").lines
+
+
+def test_a_run_can_leave_out_what_is_there(doors, run):
+    tokens = ("run", "doors.tide", "--engine", "process", "--changes", "logs")
+    assert run(*tokens, "--start", "earliest").lines == LINES
+    assert run(*tokens, "--start", "latest").lines == []

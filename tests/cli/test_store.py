@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -75,6 +76,8 @@ def test_replay_runs_another_program_over_the_same_inputs(files, capsys):
     assert [line for line in later.splitlines() if "<ex:b>" in line]
     early = run(capsys, "replay", store, files / "pairs.rq", "--until", "15")
     assert "<ex:b>" not in early
+    objects = run(capsys, "replay", store, files / "pairs.rq", "--json").splitlines()
+    assert [json.loads(line)["row"]["a"] for line in objects] == ["<ex:b>"]
 
 
 def test_info_verify_and_compact(files, capsys):

@@ -61,3 +61,17 @@ def test_a_run_ignores_tests(files, run):
     assert ran.lines == []
     assert "3 tests" not in run("check", "doors.tide").out
     assert "1 query, 0 events, 0 rules, 2 tests" in run("check", "doors.tide").out
+
+
+def test_durations_are_in_ticks(files, run):
+    (files / "left.tide").write_text("""PREFIX : <http://example.org/>
+EVENT Opened(?d) AS { ?d :is :open }
+EVENT Closed(?d) AS { ?d :is :closed }
+PATTERN Left(?d) AS Opened(?d) -> NOT Closed(?d) WITHIN 30s
+TEST Soon
+  GIVEN EMIT :doors { :d :is :open }
+  UNTIL 5
+  EXPECT Left(:d)
+""")
+    assert run("test", "left.tide").code == 1
+    assert run("test", "left.tide", "--tick-ms", "10000").code == 0

@@ -111,6 +111,16 @@ def test_a_pattern_with_its_tokens(files, run):
     assert "?d=<http://example.org/front> waits until 30" in shown.out
 
 
+def test_the_plan_of_a_pattern_has_its_durations_in_ticks(files, run):
+    (files / "left.tide").write_text(
+        "EVENT A(?d) AS { ?d <ex:a> ?x }\nEVENT B(?d) AS { ?d <ex:b> ?x }\n"
+        "PATTERN Left(?d) AS A(?d) -> NOT B(?d) WITHIN 30s\n"
+    )
+    usual = run("explain", "left.tide")
+    longer = run("explain", "left.tide", "--tick-ms", "10000")
+    assert usual.code == longer.code == 0 and usual.out != longer.out
+
+
 def test_one_pattern_is_drawn(files, run):
     (files / "doors.tide").write_text(DOORS)
     drawn = run("explain", "doors.tide", "--pattern", "Left", "--format", "svg")

@@ -80,3 +80,31 @@ def test_the_rows_of_a_store_now_and_as_of_then(run, tmp_path):
         tokens = question if more else question[:-2]
         refused = run(*tokens, "--at", "15", *more)
         assert refused.code == 2 and said in refused.err
+
+
+def test_as_many_derivations_as_are_asked_for(files, run):
+    (files / "ways.rq").write_text("SELECT ?x { ?x <ex:p> ?y }")
+    (files / "ways.nt").write_text("".join(f"<ex:a> <ex:p> <ex:{n}> .\n" for n in range(5)))
+    question = ("why", "ways.rq", "--row", "x=<ex:a>", "--data", "ways.nt", "--format", "json")
+    for options, number in (((), 1), (("--all",), 5), (("--all", "--max-derivations", "2"), 2)):
+        assert len(json.loads(run(*question, *options).out)["derivations"]) == number
+    ran = run(*question, "--max-derivations", "0")
+    assert ran.code == 2 and 'invalid --max-derivations "0"' in ran.err
+
+
+def test_ticks_of_windows(files, run):
+    (files / "hot.rq").write_text(
+        "REGISTER RSTREAM <ex:o> AS SELECT ?x FROM NAMED WINDOW <ex:w> ON <ex:s> "
+        "[RANGE PT2S STEP PT2S] WHERE { WINDOW <ex:w> { ?x <ex:p> ?y } }"
+    )
+    (files / "log.rdfp").write_text(
+        "".join(
+            f"H time {time} .\nTX .\nA <ex:{time}> <ex:p> <ex:b> {graph}.\nTC .\n"
+            for time, graph in ((1, "<ex:s> "), (4, ""))
+        )
+    )
+    question = ("why", "hot.rq", "--changes", "log.rdfp", "--row", "x=<ex:1>")
+    assert run(*question).code == 1
+    assert run(*question, "--tick-ms", "500").code == 0
+    ran = run(*question, "--tick-ms", "0")
+    assert ran.code == 2 and '--tick-ms "0"' in ran.err

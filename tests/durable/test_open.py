@@ -185,3 +185,32 @@ def test_a_copy_of_the_files_in_this_process_does_not_let_another_writer_in(tmp_
     assert second() == "opened"
     with gt.LiveGraph.open(store, read_only=True) as graph:
         assert graph.stats().quads == 2
+
+
+def test_a_durable_graph_has_the_options_of_the_constructor(tmp_path):
+    options = {
+        "default_graph": "union", "limits": gt.Limits(digits=77), "services": ["http://e/sparql"],
+        "store": "all", "threads": 2, "window_alignment": "w3c", "window_origin": 3,
+    }  # fmt: skip
+    windowed = (
+        "REGISTER RSTREAM <ex:o> AS SELECT ?x FROM NAMED WINDOW <ex:w> ON <ex:s> "
+        "[RANGE 10 STEP 10] WHERE { WINDOW <ex:w> { ?x <ex:p> ?y } }"
+    )
+
+    def seen(graph):
+        named, results = graph.watch("SELECT ?x { ?x <ex:q> ?y }"), graph.watch(windowed)
+        graph.insert("<ex:a>", "<ex:q>", "<ex:b>", "<ex:g>", time=1)
+        graph.insert("<ex:a>", "<ex:r>", "<ex:b>", time=1)
+        stream = graph.stream("<ex:s>")
+        for time in (3, 4, 13, 14):
+            stream.push([(f"<ex:{time}>", "<ex:p>", "<ex:b>")], time=time)
+        graph.advance(40)
+        assert graph.limits.digits == 77 and graph.services.settings.named() == ["http://e/sparql"]
+        times = [(each.time, len(each)) for each in results.results()]
+        return named.count(), graph.stats().quads, times
+
+    with gt.LiveGraph(**options) as graph:
+        expected = seen(graph)
+        assert expected[:2] == (1, 2)
+    with gt.LiveGraph.open(tmp_path / "store", **options) as graph:
+        assert seen(graph) == expected

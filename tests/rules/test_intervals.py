@@ -80,6 +80,15 @@ def test_a_pattern_without_interval_is_an_instant():
     assert told == [4]
 
 
+def test_the_last_complex_events_of_a_pattern():
+    graph, iri = gt.LiveGraph(tick_ms=1), "<http://example.org/{}>".format
+    running = graph.run(gt.Program.parse(HEAD + TRIP))
+    for time, kind in enumerate("abab"):
+        graph.publish([(iri("e"), iri(kind), iri("x"))], time=time)
+    assert [(each.start, each.time) for each in running.matches("Trip")] == [(0, 1), (2, 3)]
+    assert running.matches("Trip", last=1) == running.matches("Trip")[1:]
+
+
 def test_what_is_refused_and_how_it_is_written():
     (error,) = gt.Program.check(HEAD + "PATTERN P(?x) AS A(?x) -> B(?x) INTERVAL").errors
     assert "INTERVAL is for a pattern that is over in some time" in error.message

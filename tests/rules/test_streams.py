@@ -187,6 +187,24 @@ def test_events_from_a_file_with_a_graph_for_each(graph, tmp_path):
     assert fired(graph) == EXPECTED
 
 
+def test_the_time_of_a_graph_may_have_another_predicate(graph, tmp_path):
+    path = tmp_path / "events.nq"
+    path.write_text(
+        f'{iri("e")} {iri("at")} "7"^^<{INTEGER}> .\n'
+        f"{iri('a')} {iri('p')} {iri('b')} {iri('e')} .\n"
+    )
+    stream = graph.stream(iri("s"))
+    stream.feed(path, timestamp=iri("at"))
+    assert (stream.received, stream.watermark) == (1, 7)
+
+
+def test_rows_of_ids_may_say_how_far_their_stream_is(graph):
+    stream = graph.stream(iri("s"))
+    row = [*map(graph.terms.encode, (iri("a"), iri("p"), iri("b"))), 0]
+    stream.push_ids(np.array([3]), np.array([row], np.int32), newest=9)
+    assert stream.watermark == 9
+
+
 def test_rows_of_ids_are_events_by_number_or_by_time_and_graph(graph):
     encode = graph.terms.encode
     rows = [(*map(encode, triple), 0) for _, event in EVENTS for triple in event]

@@ -135,6 +135,28 @@ def test_the_words_of_a_live_graph(remote):
     assert remote.graph.queries == ()
 
 
+def test_named_graphs_times_and_names(serve, tmp_path):
+    with serve(LiveGraph.open(tmp_path)) as client, gt.connect(str(client.base_url)) as remote:
+        client.graph.watch(PAIRS, name="pairs")
+        remote.insert(iri("1"), iri("p"), iri("2"), g=iri("g"), time=4)
+        assert (len(client.graph), client.graph.clock) == (1, 4)
+        remote.delete(iri("1"), iri("p"), iri("2"), g=iri("g"), time=6)
+        assert (len(client.graph), client.graph.clock) == (0, 6)
+        with (
+            closing(remote.watch(name="pairs").deltas()) as deltas,
+            closing(iter(remote.cursor("mailer", name="pairs"))) as others,
+        ):
+            assert next(deltas).added == []
+            next(others)
+
+
+def test_call_sends_any_request(remote):
+    line = json.dumps({"s": "<a:a>", "p": "<a:p>", "o": "<a:b>"}).encode()
+    headers = {"Content-Type": "application/x-ndjson"}
+    remote.call("POST", "/changes", body=line, headers=headers)
+    assert len(remote.graph) == 1
+
+
 def test_batches_and_events(remote, tmp_path):
     batch = ChangeBatch.of([(3, n, 1, "<a:a>", "<a:p>", f'"{n}"', None) for n in range(4)])
     assert remote.apply(batch) == 3

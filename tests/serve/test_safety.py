@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import httpx
@@ -356,6 +357,52 @@ def test_mistakes_of_the_command(capsys, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["serve", "--port", str(taken.getsockname()[1])]) == 2
     assert "another --port" in capsys.readouterr().err
+
+
+def test_options_reach_the_server(capsys, tmp_path, monkeypatch):
+    """Each option of `graphtide serve`, up to the server, which does not run here."""
+    from graphtide.cli.main import main
+    from graphtide.serve import app, server
+
+    made = []
+
+    def create_app(host, **access):
+        made.append((host, access))
+
+    idle = SimpleNamespace(run=lambda sockets: None)
+    monkeypatch.setattr(app, "create_app", create_app)
+    monkeypatch.setattr(server, "make_server", lambda *_: idle)
+    monkeypatch.setattr(server, "share_heap", lambda: None)
+    (tmp_path / "one.nt").write_text("<ex:a> <ex:p> <ex:b> .\n")
+    options = {
+        "--host": "0.0.0.0", "--port": 0, "--data": tmp_path / "one.nt", "--store": tmp_path / "s",
+        "--cors": "https://example.org", "--max-body-bytes": 11, "--max-rows": 12,
+        "--max-subscriptions": 13, "--max-history": 14, "--tick-ms": 15,
+    }  # fmt: skip
+    tokens = [str(word) for pair in options.items() for word in pair]
+    assert main(["serve", *tokens]) == 2
+    assert "--no-auth" in capsys.readouterr().err and not made
+    assert main(["serve", *tokens, "--no-auth"]) == 0
+    ((host, access),) = made
+    bounds = host.settings
+    assert (bounds.body_bytes, bounds.rows) == (11, 12)
+    assert (bounds.subscriptions, bounds.history) == (13, 14)
+    assert access == {"tokens": {}, "origins": {"https://example.org"}, "local": False}
+    assert len(host.graph) == 1
+    host.graph.close()
+    (tmp_path / "tokens").write_text(f"read {READ}\n")
+    reading = ("--store", str(tmp_path / "s"), "--read-only", "--port", "0")
+    assert main(["serve", *reading, "--token-file", str(tmp_path / "tokens")]) == 0
+    host, access = made[1]
+    assert access["tokens"] == {READ: "read"} and access["local"]
+    with pytest.raises(GraphtideError, match="read"):
+        host.graph.insert("<ex:a>", "<ex:p>", "<ex:c>")
+    host.graph.close()
+    with pytest.raises(GraphtideError, match="other options: tick_ms"):
+        LiveGraph.open(tmp_path / "s", tick_ms=1000)
+    for option in ("--max-body-bytes", "--max-rows", "--max-subscriptions", "--max-history"):
+        assert main(["serve", "--port", "0", option, "0"]) == 2
+        assert f'{option} "0"' in capsys.readouterr().err
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, capsys):

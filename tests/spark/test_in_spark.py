@@ -122,20 +122,25 @@ def test_texts_that_are_no_numbers_and_spelled_iris(spark):
 @pytest.mark.parametrize(
     ("schema", "text", "message"),
     [
-        ("time long, tx long", "SELECT ?a { ?a ?p ?o }", "no column diff, s, p, o"),
+        (
+            "time long, tx long",
+            "SELECT ?a { ?a ?p ?o }",
+            "the changes have no column diff, s, p, o",
+        ),
         (
             SCHEMA.replace("diff int", "diff double"),
             "SELECT ?a { ?a ?p ?o }",
-            "column diff is double",
+            "column diff is double, not whole numbers",
         ),
         (
             SCHEMA.replace("s string", "s int"),
             "SELECT ?a { ?a ?p ?o }",
             "column s is int, not terms",
         ),
+        (f"{SCHEMA}, shard double", "SELECT ?a { ?a ?p ?o }", "column shard is double"),
         (SCHEMA, "SELECT ?time { ?time ?p ?o }", r"\?time cannot be a column beside"),
         (SCHEMA, "SELECT ?a ?A { ?a ?p ?A }", r"\?A cannot be a column beside a"),
-        (SCHEMA, {}, "no query to watch"),
+        (SCHEMA, {}, "there is no query to watch"),
     ],
 )
 def test_what_cannot_be_watched_is_said_at_once(spark, schema, text, message):

@@ -17,6 +17,8 @@ def test_prefixes_that_are_lacking_are_declared():
     with pytest.raises(QueryError, match="foaf"):
         graph.watch(QUERY)
     assert graph.watch(gt.with_prefixes(QUERY)).count() == 0
+    assert gt.with_prefixes(QUERY, "common") == gt.with_prefixes(QUERY) != QUERY
+    assert gt.with_prefixes(QUERY, "none") == QUERY
 
 
 def test_declarations_of_the_text_take_precedence():

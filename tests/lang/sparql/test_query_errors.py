@@ -133,6 +133,7 @@ REFUSALS = {
         "SPARQL Update",
         "LiveGraph.update",
     ),
+    "LATERAL": ("SELECT * { ?x ?p ?v ^LATERAL { ?v ?q ?w } }", "LATERAL", "join the group in"),
     "RAND": ("SELECT (^RAND() AS ?r) { }", "RAND", "and insert it"),
     "NOW": ("SELECT (^NOW() AS ?now) { }", "NOW", "compare with it in a FILTER"),
     "UUID": ("SELECT * { BIND(^UUID() AS ?u) }", "UUID", "and insert it"),

@@ -64,6 +64,8 @@ EXPRESSIONS = [
     ("a { + } -> b", Follows((Repeat(a, 1, None), b))),
     ("a{*} -> b", Follows((Repeat(a, 0, None), b))),
     ("a{2}{3}", Repeat(Repeat(a, 2, 2), 3, 3)),
+    ("a{+} RELUCTANT -> b", Follows((Repeat(a, 1, None), b))),
+    ("a{+} GREEDY -> b", Follows((Repeat(a, 1, None, greedy=True), b))),
     ("(a -> b){3} WITHIN 10s", Within(Repeat(Follows((a, b)), 3, 3), seconds(10))),
     ("(a -> b) WITHIN 10s {3}", Repeat(Within(Follows((a, b)), seconds(10)), 3, 3)),
     ("(a -> b) WITHIN 5 OR c", Either((Within(Follows((a, b)), WrittenDuration(5)), c))),

@@ -296,3 +296,13 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name, packed):
 def test_a_byte_order_mark_alone_holds_no_changes():
     assert sum(map(len, read_changes(io.BytesIO(b"\xef\xbb\xbf"), format="ttl"))) == 0
     assert sum(map(len, read_changes(io.BytesIO(b"\xef\xbb\xbf"), format="nt"))) == 0
+
+
+def test_an_invalid_line_is_raised_or_skipped(tmp_path):
+    (tmp_path / "log.nt").write_text("<ex:a> <ex:p> <ex:b> .\nno\n<ex:a> <ex:p> <ex:c> .\n")
+    for raising in ({}, {"on_error": "raise"}):
+        with pytest.raises(DataError, match=r"log\.nt:2:"):
+            list(read_changes(tmp_path / "log.nt", **raising))
+    rejected = []
+    batches = list(read_changes(tmp_path / "log.nt", on_error="skip", rejected=rejected))
+    assert sum(map(len, batches)) == 2 and [row.line for row in rejected] == [2]

@@ -113,6 +113,9 @@ def test_what_must_be_given_or_cannot_run_is_said(tmp_path):
     with pytest.raises(GraphtideError, match="the rule A calls f, which was not given"):
         with_actions(PREFIX + "EVENT E(?x) AS { ?x :p ?y } RULE A ON E(?x) THEN CALL f(?x)",
                      [], 1, tmp_path, quiet=True)  # fmt: skip
+    with pytest.raises(GraphtideError, match="f takes a graph, and on Spark there is none to give"):
+        with_actions(PREFIX + "EVENT E(?x) AS { ?x :p ?y } RULE A ON E(?x) THEN CALL f(?x)",
+                     [], 1, tmp_path, {"f": lambda x, *, graph: None}, quiet=True)  # fmt: skip
     window = "FROM NAMED WINDOW :w ON :s [RANGE 10 STEP 5]"
     text = f"""{PREFIX}
 QUERY Q AS REGISTER ISTREAM :o AS SELECT ?x {window} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}

@@ -111,6 +111,33 @@ def test_a_rejected_row_can_end_the_run(spark, tmp_path):
         run_job(spark, query, changes=table, on_error="raise", **places)
 
 
+def test_settings_of_a_run(spark, tmp_path, expected):
+    """JSON files, small micro-batches, and as many rejected rows as are allowed."""
+    (tmp_path / "in").mkdir()
+    for number, batch in enumerate(STREAM):
+        write_changes(batch, tmp_path / "in" / f"{number:03}.rdfp")
+    (tmp_path / "in" / "003a.parquet").write_bytes(b"PAR1 and then nothing")
+    settings = {
+        "output_format": "json", "start": "earliest", "rows_per_batch": 20, "max_rounds": 5,
+        "on_error": "skip", "once": True, "changes": tmp_path / "in",
+    }  # fmt: skip
+    places = {"out": tmp_path / "out", "checkpoint": tmp_path / "c"}
+    running = run_job(spark, PROGRAM, max_quarantined=1, **settings, **places)
+    assert list(running.statuses())[-1].quarantined == 1
+    files = [path for path in (tmp_path / "out" / "Sensors").rglob("*.*") if path.is_file()]
+    assert len(files) > 1 and {path.suffix for path in files} == {".json"}
+    rows = read_output(tmp_path / "out", "Sensors").to_pylist()
+    assert Counter(tuple(row.values()) for row in rows) == expected
+    places = {"out": tmp_path / "out2", "checkpoint": tmp_path / "c2"}
+    running = run_job(spark, PROGRAM, max_quarantined=0, **settings, **places)
+    with pytest.raises(GraphtideError, match="1 rows are rejected, more than the 0 allowed"):
+        list(running.statuses())
+    places = {"out": tmp_path / "out3", "checkpoint": tmp_path / "c3"}
+    running = run_job(spark, PROGRAM, **{**settings, "start": "latest"}, **places)
+    list(running.statuses())
+    assert read_output(tmp_path / "out3", "Sensors").num_rows == 0
+
+
 def test_partitions_write_much_output_themselves(spark, tmp_path, changes, expected, monkeypatch):
     """The limit of what goes to the driver is set to nothing, so that all of it is much."""
     monkeypatch.setattr(run_module, "OutputSpec", partial(OutputSpec, inline_bytes=0))

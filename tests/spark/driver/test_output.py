@@ -3,6 +3,8 @@
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +20,7 @@ from graphtide.spark.driver.options import (
     claim_checkpoint,
     claim_hubs,
     read_fingerprint,
+    source_name,
     trigger_milliseconds,
 )
 from graphtide.spark.driver.sink import Sink
@@ -195,7 +198,12 @@ def test_a_damaged_fingerprint_is_named(tmp_path):
         ({"changes": "nowhere"}, "nowhere: there is no such directory"),
         ({"changes": "file"}, "file: unknown suffix ''"),
         ({"partitions": 0}, "at least one partition"),
-        ({"trigger": "soon"}, 'invalid trigger "soon"'),
+        ({"trigger": "soon"}, 'invalid trigger "soon": write 500ms'),
+        (
+            {"start": "latest", "data": (Path("a.ttl"),)},
+            'start="latest" leaves out data, which is read before the changes',
+        ),
+        ({"once": True, "idle_seconds": 1.0}, "idle_seconds is for a run that goes on"),
     ],
 )
 def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
@@ -315,3 +323,16 @@ def test_missing_packages_are_named(monkeypatch):
     with pytest.raises(GraphtideError, match="Spark needs pandas") as caught:
         spark_engine.check_needs()
     assert "graphtide[spark]" in caught.value.hint
+
+
+def test_data_is_for_change_logs(tmp_path):
+    table = SimpleNamespace(isStreaming=False)
+    with pytest.raises(GraphtideError, match="data is loaded before change logs, and changes is a"):
+        source_name(table, (tmp_path / "a.ttl",))
+
+
+def test_a_query_does_not_change_its_columns_in_the_same_output(tmp_path):
+    Sink(tmp_path, "run", {"q": ["x"]})
+    Sink(tmp_path, "run", {"q": ["x"], "r": ["x"]})
+    with pytest.raises(GraphtideError, match="has output of r with other columns"):
+        Sink(tmp_path, "run", {"q": ["x"], "r": ["x", "y"]})

@@ -145,7 +145,7 @@ def test_rejected_rows_have_a_topic_of_their_own(spark, broker, tmp_path):
     wrong = [{**change, "s": '"a"'}, {**change, "diff": 3}]
     values = [json.dumps(change), "{", *map(json.dumps, wrong)]
     produce(spark, broker, "mixed", [*((0, value) for value in values), *ends(1)])
-    changes = kafka_changes(spark, broker.servers, "mixed", streaming=False)
+    changes = kafka_changes(spark, broker.servers, "mixed", format="json", streaming=False)
     assert changes.where("reason is not null").select("file", "text").collect() == [
         ("mixed/0/1", "{")
     ]

@@ -73,7 +73,7 @@ def test_records_of_one_query_and_of_several(spark):
     assert second.key == '{"query":"e","row":{}}'
     with pytest.raises(GraphtideError, match="not a stream"):
         deltas_to_kafka(single, "nowhere:1", "topic", checkpoint="unused")
-    with pytest.raises(GraphtideError, match="no column query, time, tx, diff"):
+    with pytest.raises(GraphtideError, match="the deltas have no column query, time, tx, diff"):
         delta_records(spark.range(1), "topic")
     with pytest.raises(GraphtideError, match="rejected rows and a topic for them go together"):
         delta_records(single, "topic", "rejected")

@@ -46,7 +46,9 @@ def test_a_hub_of_a_topic_is_divided_in_the_stream(spark, broker, tmp_path, monk
     def hubs():
         return [term for term, _ in read_fingerprint(Location.of(checkpoint)).hubs]
 
-    with pytest.raises(GraphtideError, match="cannot be made again with other offsets") as caught:
+    with pytest.raises(
+        GraphtideError, match="a DataFrame cannot be made again with other offsets"
+    ) as caught:
         run_on(changes())
     assert "changes=lambda: kafka_changes(" in caught.value.hint
 

@@ -13,6 +13,7 @@ from spark.stages.shapes import SHAPES, query, stream
 from spark.stages.splits import check_partitions
 from support.sampling import quick_sample
 
+from graphtide.errors import GraphtideError
 from graphtide.spark import explain
 from graphtide.spark.job import JobSpec
 from graphtide.spark.partition.columns import read_quads
@@ -99,3 +100,10 @@ def test_explain_says_how_a_hub_is_divided():
     assert "  if ?a is the hub <ex:hub>: ?b in 2 parts × ?c in 4 parts" in explain(
         STAR, 8, hubs=["<ex:hub>"]
     )
+
+
+def test_there_are_not_too_many_hubs():
+    terms = [f"<http://e/n{n}>" for n in range(17)]
+    assert len(hub_counts(terms[:16])) == 16
+    with pytest.raises(GraphtideError, match="17 hubs: at most 16 are supported"):
+        hub_counts(terms)

@@ -84,7 +84,7 @@ def test_a_window_that_was_not_there_is_refused_on_a_stream_that_was():
     longer = windowed("RSTREAM", "WINDOW :w { ?a :p ?b }", extent="RANGE 20 STEP 5")
     with pytest.raises(GraphtideError, match="a new window on http://e/s"):
         check_kept(notes, job_of({"w": longer}, 2))
-    with pytest.raises(GraphtideError, match="never kept"):
+    with pytest.raises(GraphtideError, match="new queries ask for were never kept"):
         check_kept(notes, job_of({"w": windowed("RSTREAM", "WINDOW :w { ?a :q ?b }")}, 2))
 
 

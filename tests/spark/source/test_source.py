@@ -358,7 +358,7 @@ def test_the_batch_reader_reads_all(tmp_path):
         ({}, "the source has no path"),
         ({"path": "no/such/place"}, "there is no such directory"),
         ({"path": __file__}, "unknown suffix '.py'"),
-        ({"path": ".", "maxRowsPerBatch": "0"}, "maxRowsPerBatch is '0'"),
+        ({"path": ".", "maxRowsPerBatch": "0"}, "maxRowsPerBatch is '0', not a number from 1 on"),
         ({"path": ".", "startingOffsets": "now"}, "startingOffsets is 'now'"),
     ],
 )
