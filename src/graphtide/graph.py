@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast, get_args
 from weakref import ref
 
 import numpy as np
@@ -14,35 +14,43 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import as_select
 from graphtide.algebra.updates import Update
 from graphtide.algebra.windows import WindowedQuery
-from graphtide.arguments import check_type, each_of, listed_triples, wrong_type
+from graphtide.arguments import (
+    check_choice,
+    check_path,
+    check_type,
+    each_of,
+    listed_triples,
+    whole,
+    wrong_type,
+)
 from graphtide.engine.events import event_end, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, pieces, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import Stats, answer_table, graph_stats, html_queries
 from graphtide.engine.runtime import Runtime
 from graphtide.engine.services import Services, ServiceTables
+from graphtide.engine.storage import DefaultGraphMode, Storage
 from graphtide.engine.transaction import Transaction
 from graphtide.engine.update import run_update
 from graphtide.engine.watch import DEFAULT_HISTORY, Query
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
-from graphtide.limits import MAX_FIRINGS, MAX_PLANS, MAX_SECONDS, MAX_STATES
+from graphtide.limits import MAX_FIRINGS, MAX_PLANS, MAX_SECONDS, MAX_STATES, Limits
+from graphtide.plan.order import Pin, check_pin
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
 from graphtide.rdf.holders import HeldIds
 from graphtide.streams.feed import Feed
 from graphtide.streams.registry import ReportPolicy, Streams
+from graphtide.streams.windows import Alignment
 from graphtide.ticks import ticks, ticks_or_none
 
 if TYPE_CHECKING:
     from graphtide.durable.handle import DurableGraph
     from graphtide.durable.recorder import Durability
-    from graphtide.engine.storage import DefaultGraphMode, Storage
     from graphtide.lang.tide.program import Program
-    from graphtide.limits import Limits
-    from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
     from graphtide.repair import Candidate, Fix, Goal, RepairPlan, Repairs
@@ -51,12 +59,36 @@ if TYPE_CHECKING:
     from graphtide.rules.conflicts import Resolver
     from graphtide.rules.program import FiringMode, RunningProgram, StartAt
     from graphtide.streams.stream import Stream
-    from graphtide.streams.windows import Alignment
 
 # ruff: noqa: PLC0415 - programs, repair and stores take long to import, and few graphs have them.
 
 Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 """Changes as `LiveGraph.apply` takes them."""
+
+_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "strict": lambda given: check_type(given, "strict", bool),
+    "store": lambda given: check_choice(given, "store", get_args(Storage)),
+    "default_graph": lambda given: check_choice(given, "default_graph", get_args(DefaultGraphMode)),
+    "tick_ms": lambda given: whole(given, "tick_ms", 1),
+    "window_origin": lambda given: ticks(given, "window_origin"),
+    "window_alignment": lambda given: check_choice(given, "window_alignment", get_args(Alignment)),
+    "services": lambda given: given if isinstance(given, Services) else _addresses(given),
+    "limits": lambda given: check_type(given, "limits", Limits, None),
+    "threads": lambda given: whole(given, "threads", 1),
+}
+"""What raises for an option that a graph cannot have, and returns numbers as those of Python."""
+
+
+def _addresses(given: Iterable[str] | None) -> list[str] | None:
+    if isinstance(given, str):
+        raise GraphtideError("services= is a list of endpoints", hint=f"write [{given!r:.80}]")
+    return None if given is None else list(each_of(given, "services", str))
+
+
+def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the constructor: they go to a store, where a wrong one would stay."""
+    converted = {name: _CHECKS[name](each) for name, each in options.items() if name in _CHECKS}
+    return {**options, **{name: each for name, each in converted.items() if each is not None}}
 
 
 class LiveGraph:
@@ -100,6 +132,8 @@ class LiveGraph:
     ) -> None:
         options: dict[str, Any] = {"strict": strict, "default_graph": default_graph}
         options |= {"store": store, "tick_ms": tick_ms, "limits": limits, "threads": threads}
+        options = _checked(options)
+        given = _checked({"window_origin": window_origin, "window_alignment": window_alignment})
         self._runtime = runtime = Runtime(**options)
         runtime.facade = ref(self)
         runtime.reclaimer.enabled = True
@@ -107,7 +141,7 @@ class LiveGraph:
         """Held by every call; hold it to make several calls without those of other threads."""
         self.limits: Final = runtime.limits
         """What queries, changes and files may take; `limits.exceeded` counts values over them."""
-        self._streams = Streams(runtime, window_origin, window_alignment)
+        self._streams = Streams(runtime, given["window_origin"], given["window_alignment"])
         self.services: Final = ServiceTables(runtime, services)
         """The tables of SERVICE; `services.refresh()` fetches them again."""
         self.terms: Final = runtime.terms
@@ -142,6 +176,13 @@ class LiveGraph:
         """
         from graphtide.durable import handle, store
 
+        check_type(functions, "functions", Mapping, None)
+        check_type(limits, "limits", Limits, None)
+        options = _checked(options)  # before they are in the store
+        if isinstance(options.get("services"), Services):
+            raise GraphtideError(
+                "a store keeps addresses of services only", hint="give services=[…] a list of them"
+            )
         opened = store.Store(path, durability=durability, retain=retain, read_only=read_only)
         return cast("Self", handle.open_graph(cls, opened, functions or {}, limits, options))
 
@@ -228,7 +269,8 @@ class LiveGraph:
         files inside the folder `load_from` only.
         """
         check_type(text, "text", str, Update)
-        check_type(load_from, "load_from", str, Path, None)
+        if load_from is not None:
+            check_path(load_from, "load_from")
         changed = run_update(self._runtime, text, ticks_or_none(time), load_from)
         self._runtime.reclaim()
         return changed
@@ -237,7 +279,7 @@ class LiveGraph:
     def load(self, path: str | Path, *, time: int | None = None) -> None:
         """Insert the quads of an RDF file as one transaction."""
         time = ticks_or_none(time)
-        check_type(path, "path", str, Path)
+        check_path(path, "path")
         if find_format(path).rdf is None:
             raise GraphtideError(
                 f"{path} is a log of changes, not data", hint="use apply() for changes"
@@ -257,6 +299,8 @@ class LiveGraph:
         applied.
         """
         time = ticks_or_none(time)
+        if isinstance(changes, (str, Path)):
+            check_path(changes, "changes")
         plain = isinstance(changes, (str, Path)) and find_format(changes).rdf is not None
         if isinstance(changes, (str, Path, pa.Table)):
             changes = read_changes(changes, limits=self.limits)
@@ -400,6 +444,8 @@ class LiveGraph:
         check_type(name, "name", str, None)
         check_type(strategy, "strategy", str, None)
         check_type(report, "report", str)
+        check_type(reevaluate, "reevaluate", bool)
+        check_pin(plan)
         parsed = parse_standing(query) if isinstance(query, str) else query
 
         options = {"strategy": strategy, "plan": plan, "history": history, "report": report}
@@ -473,6 +519,12 @@ class LiveGraph:
         check_type(program, "program", Program)
         check_type(functions, "functions", Mapping, None)
         check_type(name, "name", str, None)
+        for value, of in ((on_error, "on_error"), (start, "start"), (firing, "firing")):
+            check_type(value, of, str)
+        if not callable(resolver):
+            check_type(resolver, "resolver", str)
+        retries, seed = whole(retries, "retries", 0), whole(seed, "seed")
+        disabled = list(each_of(disabled, "disabled", str))
         max_firings = ticks(max_firings, "max_firings")
         max_event_duration = ticks(max_event_duration, "max_event_duration")
         running = run(

@@ -16,6 +16,7 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal
 
+from graphtide.arguments import number_or_none
 from graphtide.errors import DataLimitError, ExpressionError, GraphtideError, LimitError
 from graphtide.progress import PROGRESS
 
@@ -85,10 +86,11 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in NAMES:
-            value = getattr(self, name)
+            value = number_or_none(getattr(self, name), f"the limit {name}")
+            object.__setattr__(self, name, value)  # an integer of NumPy is one of Python now
             if value is not None and not value > 0:
                 raise GraphtideError(
-                    f"the limit {name}={value} is too small",
+                    f"the limit {name}={str(value)[:80]} is too small",
                     hint="give 1 or more, or None for no limit",
                 )
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from graphtide import ChangeBatch, Program
+from graphtide import ChangeBatch, LiveGraph, Program
 
 VALUES = [
     None, True, False, 0, 1, -1, 2**31, -(2**31) - 1, 2**53 + 1, 2**61, 2**62, 2**62 + 1, 2**63,
@@ -21,7 +21,9 @@ VALUES = [
     dt.date(2026, 1, 1), dt.time(1, 2), dt.timedelta(days=3), "", " ", "x", "\0", "\ud800",
     "<ex:\ud800>", '"\ud800"', "x" * 200_000, "<" + "x" * 200_000 + ">", "<ex:a", '"a', "_:", "5",
     b"x", bytearray(b"x"), [], [1], {}, {"a": 1}, (), set(), object(), int, len, Ellipsis,
-    iter([1]), range(3), Exception("x"),
+    iter([1]), range(3), Exception("x"), np.array([2**63], np.uint64), np.array([2**62 + 1]),
+    np.array([-1]), np.array([0]), np.array([1.5]), np.array(["x"]), np.array([[1, 2, 3, 0]]),
+    np.array([[1, 2, 2**40, 0]]), np.array([[0, 1, 1, 0]]), np.array([[-1, 1, 1, 1]]), np.array([]),
 ]  # fmt: skip
 
 EVENTS = "PREFIX : <ex:> EVENT A(?x) AS { ?x :a ?y } RULE R ON A(?x) THEN INSERT { ?x :is :seen }"
@@ -86,6 +88,14 @@ CALLS = {
     "run functions": lambda g, v: g.run(Program.parse(EVENTS), functions=v),
     "run max_firings": lambda g, v: g.run(Program.parse(EVENTS), max_firings=v),
     "run duration": lambda g, v: g.run(Program.parse(EVENTS), max_event_duration=v),
+    "run name": lambda g, v: g.run(Program.parse(EVENTS), name=v),
+    "run on_error": lambda g, v: g.run(Program.parse(EVENTS), on_error=v),
+    "run retries": lambda g, v: g.run(Program.parse(EVENTS), retries=v),
+    "run start": lambda g, v: g.run(Program.parse(EVENTS), start=v),
+    "run firing": lambda g, v: g.run(Program.parse(EVENTS), firing=v),
+    "run resolver": lambda g, v: g.run(Program.parse(EVENTS), resolver=v),
+    "run seed": lambda g, v: g.run(Program.parse(EVENTS), seed=v),
+    "run disabled": lambda g, v: g.run(Program.parse(EVENTS), disabled=v),
     "parse": lambda g, v: Program.parse(v),
     "contains": lambda g, v: v in g,
     "contains quad": lambda g, v: (S, P, v, None) in g,
@@ -97,4 +107,43 @@ CALLS = {
     "replan": lambda g, v: g.queries[0].retain(v),
     "repairs": lambda g, v: g.repairs(v),
     "at": lambda g, v: g.at(time=v),
+    "at tx": lambda g, v: g.at(tx=v),
+    "feed": lambda g, v: g.feed(on_error=v),
+    "update load_from": lambda g, v: g.update("LOAD <file:x.nt>", load_from=v),
+    "watch reevaluate": lambda g, v: g.watch(WINDOW, name="w2", reevaluate=v),
+    "watch plan": lambda g, v: g.watch(QUERY, plan=v, strategy="rete"),
+    "apply_ids": lambda g, v: g.apply_ids(v, v, v),
+    "apply_ids o": lambda g, v: g.apply_ids(*ids(g)[:2], v),
+    "apply_ids diff": lambda g, v: g.apply_ids(*ids(g), diff=v),
+    "apply_ids time": lambda g, v: g.apply_ids(*ids(g), time=v),
+    "apply_ids tx": lambda g, v: g.apply_ids(*ids(g), tx=v),
+    "push_ids times": lambda g, v: g.stream("<ex:in>").push_ids(v, np.array([ids4(g)])),
+    "push_ids quads": lambda g, v: g.stream("<ex:in>").push_ids(np.array([g.clock]), v),
 }
+
+STORE_CALLS = {
+    "cursor": lambda g, v: list(g.queries[0].cursor(v)),
+    "ack": lambda g, v: g.queries[0].cursor("mailer").ack(v),
+    "changes start": lambda g, v: list(g.queries[0].changes(v, 5)),
+    "changes end": lambda g, v: list(g.queries[0].changes(0, v)),
+}
+"""Further calls, of graphs that have a store."""
+
+OPTIONS = (
+    "strict", "store", "default_graph", "tick_ms", "window_origin", "window_alignment", "limits",
+    "services", "threads",
+)  # fmt: skip
+OPENING = (*OPTIONS, "durability", "retain", "functions", "read_only")
+
+
+def ids(graph):
+    return [graph.terms.encode_column([text]) for text in (S, P, O)]
+
+
+def ids4(graph):
+    return [*(int(column[0]) for column in ids(graph)), 0]
+
+
+def made(name, value):
+    """A graph with one option."""
+    return LiveGraph(**{name: value})

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphtide import LiveGraph, Program
+from graphtide import ChangeBatch, LiveGraph, Program
 
 PREFIX = "PREFIX : <http://e/>\n"
 STREAMS = ("s", "t", "u")
@@ -170,12 +170,15 @@ def run(rng, way):
 
 def change(graph, rng, diff, node, time):
     triple = iri(node), iri("in"), iri("r")
-    match rng.randrange(3):
+    match rng.randrange(4):
         case 0:
             (graph.insert if diff > 0 else graph.delete)(*triple, time=time)
         case 1:
             with graph.transaction(time=time) as tx:
                 (tx.insert if diff > 0 else tx.delete)(*triple)
+        case 2:
+            at = graph.clock if time is None else time
+            graph.apply(ChangeBatch.of([(at, 0, diff, *triple, None)]))
         case _:
             word = "INSERT" if diff > 0 else "DELETE"
             graph.update(f"{word} DATA {{ {' '.join(triple)} }}", time=time)
@@ -188,7 +191,7 @@ def test_every_result_is_that_of_the_definition(rng, way):
 
 
 @pytest.mark.parametrize("reevaluate", [False, True])
-@pytest.mark.parametrize("how", range(3))
+@pytest.mark.parametrize("how", range(4))
 def test_a_result_does_not_know_changes_after_its_close(how, reevaluate):
     """The clock stands at 35, where an event of another stream has moved it."""
     graph = LiveGraph()

@@ -80,7 +80,7 @@ def test_a_window_without_length_is_refused(make):
 
 
 def test_an_unknown_alignment_is_refused():
-    with pytest.raises(GraphtideError, match="alignment 'left'"):
+    with pytest.raises(GraphtideError, match="alignment='left'"):
         TimeWindow(1, 1, 0, "left")
 
 

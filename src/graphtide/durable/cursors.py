@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from graphtide.arguments import check_type, wrong_type
 from graphtide.errors import GraphtideError
+from graphtide.ticks import ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
 
 NEVER = -2
 """Acknowledged by a consumer before it has any: the first answer has -1 or more."""
+
+
+def check_name(name: object) -> None:
+    """Raise a TypeError unless a consumer can have that name in a store."""
+    check_type(name, "name", str)
+    text = str(name)
+    if not text or "\0" in text or (not text.isascii() and any(map(_is_surrogate, text))):
+        raise wrong_type(name, "name", "a text that is not empty, of characters of Unicode")
+
+
+def _is_surrogate(character: str) -> bool:
+    return "\ud800" <= character <= "\udfff"
 
 
 class Cursor:
@@ -31,6 +45,7 @@ class Cursor:
         name: str,
         since: Callable[[Query, int], Iterator[Delta]],
     ) -> None:
+        check_name(name)
         self.name = name
         self._store = store
         self._query = query
@@ -63,9 +78,10 @@ class Cursor:
 
     def ack(self, delta: Delta | int | None = None) -> None:
         """Acknowledge everything up to a delta, or to its `seq`; by default all that was read."""
-        seq = self._read if delta is None else delta if isinstance(delta, int) else delta.seq
+        seq = self._read if delta is None else getattr(delta, "seq", delta)
         if seq is None:
             return
+        seq = ticks(seq, "seq")
         if self._store.read_only:
             raise GraphtideError("a store that is open for reading cannot acknowledge anything")
         last = self._store.last_of(self._query)

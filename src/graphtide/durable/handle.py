@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from graphtide.arguments import check_path
 from graphtide.durable.backup import back_up
 from graphtide.durable.cursors import Cursor
 from graphtide.durable.replay import Replay, ReplayTarget, Until
@@ -94,6 +95,7 @@ class DurableGraph:
 
     def backup(self, path: str | Path) -> None:
         """Copy the store, with everything so far, to a new directory; the graph stays in use."""
+        check_path(path, "path")
         self.store.flush()
         back_up(self.store.folder, Path(path))
 

@@ -6,6 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from graphtide.arguments import check_type
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -33,10 +34,11 @@ class RetentionPolicy(NamedTuple):
         """
         if text is None:
             return cls()
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw]|[KMGT]B)", text.strip())
+        check_type(text, "retain", str, None)
+        found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([smhdw]|[KMGT]B)", text.strip())
         if found is None:
             raise GraphtideError(
-                f"retain={text!r} is neither a time nor a size", hint='such as "30d" or "10GB"'
+                f"retain={text!r:.80} is neither a time nor a size", hint='such as "30d" or "10GB"'
             )
         number, unit = float(found[1]), found[2]
         if unit in SECONDS:

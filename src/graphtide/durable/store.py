@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from graphtide.arguments import check_choice, check_path, check_type
 from graphtide.durable import retention
 from graphtide.durable import snapshot as snap
 from graphtide.durable import state as held_state
@@ -76,10 +77,9 @@ class Store:
         read_only: bool = False,
         check_end: bool = True,
     ) -> None:
-        if durability not in ("transaction", "batch", "none"):
-            raise GraphtideError(
-                f"durability={durability!r} is not known", hint='"transaction", "batch" or "none"'
-            )
+        check_path(folder, "path")
+        check_choice(durability, "durability", ("transaction", "batch", "none"))
+        check_type(read_only, "read_only", bool)
         self.folder = Path(folder)
         self.durability: Durability = durability
         self.read_only = read_only

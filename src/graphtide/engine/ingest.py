@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
+from graphtide.arguments import wrong_type
 from graphtide.errors import DataError, GraphtideError, TermError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.changes import ChangeBatch
@@ -22,6 +23,7 @@ from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rdf.holders import HeldIds
 from graphtide.rdf.kinds import XSD
 from graphtide.rdf.terms import TERM_TYPES, Term, from_pyoxigraph
+from graphtide.ticks import LATEST
 
 if TYPE_CHECKING:
     from graphtide.engine.runtime import Runtime
@@ -278,6 +280,8 @@ def id_rows(
 ) -> IdRows:
     """Changes given as columns, checked: ids in range, one length, diffs of +1 or -1."""
     named = {"s": s, "p": p, "o": o} if g is None else {"s": s, "p": p, "o": o, "g": g}
+    if np.ndim(np.asarray(s)) != 1:
+        raise wrong_type(s, "s", "an array of integers")
     columns = [integers(name, ids, len(s)) for name, ids in named.items()]
     for name, ids in zip(named, columns, strict=True):
         least = 0 if name == "g" else 1
@@ -294,14 +298,41 @@ def id_rows(
     return IdRows(columns, diffs)
 
 
+def event_rows(
+    terms: TermDictionary, times: Longs, quads: Ints, events: Longs | None
+) -> tuple[Longs, Ints, Longs | None]:
+    """Events given as ids, checked: rows of four ids in range, as many times and numbers."""
+    rows = np.asarray(quads)
+    if rows.ndim != 2 or rows.shape[1] != 4 or (len(rows) and rows.dtype.kind not in "iu"):
+        raise wrong_type(quads, "quads", "an array of rows of four ids")
+    if len(rows) and rows.max() > terms.top:
+        raise GraphtideError(
+            f"the ids of quads run from 0 to {terms.top}", hint="make ids with graph.terms"
+        )
+    terms.check(ids := rows.astype(np.int32, copy=False))
+    if ids.size and not ids[:, :3].all():
+        raise GraphtideError("only the graph of a quad may be 0", hint="make ids with graph.terms")
+    moments = integers("times", times, len(rows))
+    numbers = None if events is None else integers("events", events, len(rows))
+    return moments, ids, numbers
+
+
 def integers(name: str, values: Ints | Longs, count: int) -> Longs:
     """A column of so many integers, as an array."""
     column: Longs = np.asarray(values)
     if column.shape != (count,) or (count and column.dtype.kind not in "iu"):
         raise GraphtideError(
-            f"{name} must be an array of {count} integers, as long as s,"
+            f"{name} must be an array of {count} integers, one for each row,"
             f" not of {column.dtype} with shape {column.shape}"
         )
+    if count and column.dtype.itemsize == 8:
+        least, most = int(column.min()), int(column.max())
+        if least < -LATEST or most > LATEST:
+            raise GraphtideError(
+                f"{name} has {least if least < -LATEST else most}, which is out of bounds",
+                hint="give numbers from -2**62 to 2**62",
+            )
+        column = column.astype(np.int64, copy=False)
     return column
 
 

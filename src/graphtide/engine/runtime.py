@@ -405,7 +405,6 @@ class Runtime:
     def write(self, diff: int, ids: ingest.Ids, time: int | None) -> None:
         """Buffer one change, as a transaction of its own."""
         schedule = self.schedule
-        schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
             if schedule.calling_back:
                 schedule.defer_to_next(lambda: self.write(diff, ids, time))
@@ -423,6 +422,7 @@ class Runtime:
                 self.write(diff, ids, None)
             return
         tx = self.last_tx + 1
+        schedule.settled = None  # not before: what is flushed on the way sets it
         waiting = self.buffer.single(schedule.clock, tx, diff, ids)
         self.last_tx = tx
         if schedule.next:
@@ -449,7 +449,6 @@ class Runtime:
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
         schedule = self.schedule
-        schedule.settled = None
         if schedule.calling or schedule.buffer.sink is not None:
             if schedule.calling_back:
                 schedule.defer_to_next(lambda: self.commit(changes, time))
@@ -466,6 +465,7 @@ class Runtime:
                 self.commit(changes, None)
             return
         tx = self.last_tx + 1
+        schedule.settled = None  # not before: what is flushed on the way sets it
         waiting = self.buffer.several(schedule.clock, tx, changes)
         self.last_tx = tx
         schedule.accepted += 1

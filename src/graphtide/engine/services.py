@@ -24,6 +24,7 @@ import numpy as np
 from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.algebra import services as svc
+from graphtide.arguments import each_of
 from graphtide.engine import ingest
 from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
@@ -96,7 +97,10 @@ class ServiceTables:
     def __init__(self, runtime: Runtime, given: Services | Iterable[str] | None = None) -> None:
         if isinstance(given, str):
             raise GraphtideError("services= is a list of endpoints", hint=f"write [{given!r}]")
-        self.settings = given if isinstance(given, Services) else Services(tuple(given or ()))
+        if not isinstance(given, Services):
+            allowed = () if given is None else each_of(given, "services", str)
+            given = Services(tuple(allowed))
+        self.settings = given
         self._runtime = weakref.ref(runtime)
         self._tables: dict[NamedNode, svc.Table] = {}
         self._timer: _Timer | None = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from graphtide.arguments import check_choice
 from graphtide.engine import ingest
 from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
@@ -162,9 +163,7 @@ def strategy_for(store: QuadStore, strategy: Strategy | None) -> Strategy | None
 
 def check_options(default_graph: str, tick_ms: int) -> None:
     """Reject options of a live graph that mean nothing."""
-    if default_graph not in get_args(DefaultGraphMode):
-        known = 'use "own" or "union"'
-        raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
+    check_choice(default_graph, "default_graph", get_args(DefaultGraphMode))
     if tick_ms < 1:
         raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
 

@@ -314,6 +314,7 @@ class Query:
 
         On a durable graph they come from the journal, as far back as it goes.
         """
+        start, end = ticks(start, "start"), ticks(end, "end")
         if self._host.past is not None:
             return self._host.past.changes(self, start, end)
         deltas = (delta for delta in self.deltas() if delta.time is not None)

@@ -315,6 +315,13 @@ JoinTree = int | tuple["JoinTree", "JoinTree"]
 Pin = JoinTree | Literal["written"]
 
 
+def check_pin(given: object) -> None:
+    """Raise unless an argument is a join tree, or "written"; without asking how many patterns."""
+    if given != "written" if isinstance(given, str) else given is not None:
+        for _ in numbers_of(given):  # type: ignore[arg-type] # it raises for what is no tree
+            pass
+
+
 def numbers_of(tree: JoinTree) -> Iterator[int]:
     """The pattern numbers in a join tree, from left to right.
 
@@ -329,7 +336,7 @@ def numbers_of(tree: JoinTree) -> Iterator[int]:
             yield from numbers_of(right)
         case _:
             raise GraphtideError(
-                f"{tree!r} is not a join tree",
+                f"{tree!r:.80} is not a join tree",
                 hint="nest pairs of pattern numbers, such as ((0, 1), 2)",
             )
 

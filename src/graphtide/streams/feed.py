@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from graphtide.arguments import check_choice
 from graphtide.engine.ingest import Piece, check_order, one_by_one, pieces
 from graphtide.engine.locking import synchronized
 from graphtide.errors import DataError, GraphtideError
@@ -37,6 +38,7 @@ class Feed:
     """
 
     def __init__(self, streams: Streams, *, on_error: Literal["raise", "skip"] = "raise") -> None:
+        check_choice(on_error, "on_error", ("raise", "skip"))
         self._streams = streams
         self._runtime = streams.runtime
         self.lock = streams.runtime.lock

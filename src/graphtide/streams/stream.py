@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from graphtide.arguments import iterable, listed_triples, wrong_type
-from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
+from graphtide.engine.ingest import ObjectLike, TermLike, event_rows, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
 from graphtide.rdf.holders import flat_ids
@@ -18,7 +18,7 @@ from graphtide.streams.pruning import Mask, PruningFilter
 from graphtide.streams.publisher import each_event
 from graphtide.streams.read import GENERATED_AT, Events, read_events
 from graphtide.streams.timelist import Timelist
-from graphtide.ticks import ticks
+from graphtide.ticks import ticks, ticks_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -183,7 +183,7 @@ class Stream:
                 return
             times, events = np.full(len(quads), time, np.int64), np.zeros(len(quads), np.int64)
             rows = np.array(quads, np.int32).reshape(-1, 4)
-            self.push_ids(times, rows, newest=time, events=events)
+            self._take_in(times, rows, newest=time, events=events)
 
     @synchronized
     def push_ids(
@@ -194,10 +194,17 @@ class Stream:
         Rows with the same number in `events` are one event; without it, rows of one time and graph
         that stand together.
         """
+        times, quads, events = event_rows(self._terms, times, quads, events)
+        newest = ticks_or_none(newest, "newest")
+        self._take_in(times, quads, newest=newest, events=events)
+
+    def _take_in(
+        self, times: Longs, quads: Ints, *, newest: int | None = None, events: Longs | None = None
+    ) -> None:
         schedule = self._publisher.schedule
         if schedule.calling_back:
             schedule.defer_to_next(
-                lambda: self.push_ids(times, quads, newest=newest, events=events)
+                lambda: self._take_in(times, quads, newest=newest, events=events)
             )
             return
         self._publisher.settle()
@@ -205,19 +212,15 @@ class Stream:
             newest = int(times.max()) if newest is None else newest
             if newest > LARGEST or int(times.min()) < -LARGEST:
                 raise GraphtideError(f"time {newest} is out of bounds", hint=f"use up to {LARGEST}")
+        times = times.astype(np.int64, copy=False)
         if len(times) > 1 and self._publisher.calls_back:
             each = each_event(times, quads, events)
             if len(each) > 1:
                 parts = [(times[at], quads[at], np.zeros(len(at), np.int64)) for at in each]
                 schedule.take_each(
-                    [partial(self.push_ids, *part[:2], events=part[2]) for part in parts]
+                    [partial(self._take_in, *part[:2], events=part[2]) for part in parts]
                 )
                 return
-        self._push_input(times, quads, newest, events)
-
-    def _push_input(
-        self, times: Longs, quads: Ints, newest: int | None, events: Longs | None
-    ) -> None:
         what = times, quads, newest, events
         self._publisher.schedule.take_input(lambda: self._push(*what), "push", self.name, *what)
 
@@ -259,7 +262,7 @@ class Stream:
         sizes = [len(triples) for triples, _ in listed]
         number = np.repeat(np.arange(len(listed)), sizes)
         rows = np.array(quads, np.int32).reshape(-1, 4)
-        self.push_ids(np.array(times, np.int64)[number], rows, events=number)
+        self._take_in(np.array(times, np.int64)[number], rows, events=number)
 
     # --- single events wait in the buffer of the scheduler ---
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from graphtide.arguments import check_choice
 from graphtide.errors import GraphtideError
 from graphtide.kernel import DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
@@ -61,11 +62,7 @@ class TimeWindow:
                 f"not {self.range} and {self.step}",
                 hint="check the durations against the length of a tick",
             )
-        if self.alignment not in ALIGNMENTS:
-            known = ", ".join(ALIGNMENTS)
-            raise GraphtideError(
-                f"window alignment {self.alignment!r} is unknown", hint=f"choose from {known}"
-            )
+        check_choice(self.alignment, "window_alignment", ALIGNMENTS)
 
     @property
     def first_close(self) -> int:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
+from bisect import bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from graphtide.errors import QueryError, UnsupportedError
@@ -155,8 +157,14 @@ def place(text: str, offset: int) -> tuple[int, int]:
     >>> place("ab\ncd", 4)
     (2, 2)
     """
-    before = text[:offset]
-    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+    starts = _line_starts(text)
+    line = bisect_right(starts, offset)
+    return line, offset - starts[line - 1] + 1
+
+
+@lru_cache(maxsize=1)  # every token of a program has a place
+def _line_starts(text: str) -> list[int]:
+    return [0, *(found.end() for found in re.finditer("\n", text))]
 
 
 def excerpt(text: str, line: int, column: int) -> str:

@@ -27,10 +27,18 @@ DEEPEST: Final = 500
 """Levels of triple terms, of JSON, and of elements of XML that are given to a parser. Its functions
 call each other for each level: many thousands end the process, and fewer take long."""
 
+MOST_CONTEXTS: Final = 20
+"""Contexts of JSON-LD in objects that are inside of each other. The parser copies all terms that
+are known at each of them, and holds the copies."""
+
 _TRIPLES: Final = re.compile(rb"(<<\()|(\)>>)")
 _TAGS: Final = re.compile(rb"(<(?![/!?]))|(</|/>)|<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _LONGEST: Final = 9
 """Bytes of the longest beginning of such a token."""
+_CONTEXT: Final = re.compile(
+    b'"' + b"".join(rb"(?:%c|\\u00%02x)" % (c, c) for c in b"@context") + b'"', re.IGNORECASE
+)
+"""The key `@context`, however its characters are escaped."""
 _JSON_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
@@ -77,6 +85,35 @@ def json_depth(data: bytes) -> int:
     ends = (text == ord("]")) | (text == ord("}"))
     steps = begins.astype(np.int8) - ends.astype(np.int8)
     return int(np.cumsum(steps[steps != 0], dtype=np.int64).max(initial=0))
+
+
+def context_depth(data: bytes) -> int:
+    r"""Return how many objects that have a context of JSON-LD are inside of each other, at most.
+
+    >>> context_depth(
+    ...     b'{"@context": {"a": "ex:a"}, "a": [{"@\\u0063ontext": {}}, {"@context": {}}]}'
+    ... )
+    2
+    """
+    marked = _CONTEXT.sub(b"\1", data)
+    if b"\1" not in marked:
+        return 0
+    text = np.frombuffer(_JSON_STRING.sub(b"", marked), np.uint8)
+    steps = ((text == ord("[")) | (text == ord("{"))).astype(np.int8)
+    steps -= (text == ord("]")) | (text == ord("}"))
+    keys = text == 1
+    kept = keys | (steps != 0)
+    levels, places = np.cumsum(steps[kept], dtype=np.int32), np.flatnonzero(keys[kept])
+    lowest = np.minimum.reduceat(levels, places)
+    inside: list[int] = []
+    deepest = 0
+    for level, least in zip(levels[places].tolist(), lowest.tolist(), strict=True):
+        if not inside or inside[-1] < level:
+            inside.append(level)
+            deepest = max(deepest, len(inside))
+        while inside and inside[-1] > least:
+            inside.pop()
+    return deepest
 
 
 class Levels:

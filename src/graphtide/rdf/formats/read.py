@@ -16,7 +16,13 @@ from graphtide.errors import DataError, TermError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
 from graphtide.rdf.formats import registry
-from graphtide.rdf.formats.guards import DEEPEST, DocumentGuard, json_depth
+from graphtide.rdf.formats.guards import (
+    DEEPEST,
+    MOST_CONTEXTS,
+    DocumentGuard,
+    context_depth,
+    json_depth,
+)
 from graphtide.rdf.formats.lines import (
     QuadText,
     batch_quads,
@@ -84,6 +90,9 @@ def _read_document(
             return
         if json_depth(data) > DEEPEST:
             guard.refuse_depth()
+        if context_depth(data) > MOST_CONTEXTS:
+            what = f"contexts are nested more than {MOST_CONTEXTS} levels deep"
+            raise DataError(what, source=rejected.source, line=guard.line)
     quads = parse(cast("IO[bytes]", data), format=found.rdf, base_iri=base)  # it only calls read()
     rows = _document_rows(iter(quads), guard, rejected)
     while batch := list(islice(rows, BATCH_ROWS)):
