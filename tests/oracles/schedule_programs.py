@@ -96,6 +96,7 @@ def random_schedule(rng: Random, *, items: int = 16) -> Schedule:
         failing="b" if rng.random() < 0.08 else "",
         on_error=rng.choice(("raise", "raise", "skip")),
         lateness=tuple(late.items()),
+        reacting=rng.random() < 0.15,
     )
 
 
@@ -192,6 +193,7 @@ class _ProgramText:
             f"EMIT :{rng.choice((*STREAMS, 'u'))} {{ ?x :{event} :{o} }}",
             f"EMIT :{rng.choice((*STREAMS, 'u'))} {{ ?x :{event} :{o} }}",
             "CALL f(?x)",
+            "CALL g(?x)",
         ]
         if " a = " in body:
             options.append("RETRACT a")

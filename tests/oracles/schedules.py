@@ -40,6 +40,9 @@ Triple = tuple[str, str, str]
 
 PREFIX: Final = f"PREFIX : <{NAMESPACE}>\n"
 STREAMS: Final = ("s", "t")
+MAX_REACTIONS: Final = 8
+"""Callbacks of one run that write."""
+
 MAX_FIRINGS: Final = 25
 """Firings that actions of one cascade may cause; few, so that endless ones end soon."""
 
@@ -130,6 +133,8 @@ class Schedule:
     """CALL fails if it gets this name."""
     on_error: OnError = "raise"
     lateness: tuple[tuple[str, int], ...] = ()
+    reacting: bool = False
+    """Callbacks look at the graph, and write; a step of the clock is an input then."""
 
     def __str__(self) -> str:
         texts = ["\n".join(program) for program in self.programs]
@@ -139,7 +144,7 @@ class Schedule:
         """All else, as keyword arguments."""
         names = (
             *("end", "firing", "resolver", "streams", "alignment", "failing", "on_error"),
-            "lateness",
+            *("lateness", "reacting"),
         )
         return [f"{name}={getattr(self, name)!r}," for name in names]
 
@@ -186,12 +191,13 @@ class ScheduledRun:
         self.graph = LiveGraph(window_alignment=schedule.alignment)
         self.calls: Lines = []
         self.errors: Lines = []
+        self.heard: Lines = []
         for name, lateness in schedule.lateness:
             self.graph.stream(text_of(name), lateness=lateness)
         self.programs = [
             self.graph.run(
                 _parse(PREFIX + "\n".join(text)),
-                functions={"f": self._called},
+                functions={"f": self._called, "g": self._called_to_write},
                 max_firings=MAX_FIRINGS,
                 on_error=schedule.on_error,
                 firing=schedule.firing,
@@ -204,8 +210,36 @@ class ScheduledRun:
         ]
         for name in schedule.streams:
             self.graph.stream(text_of(name))
+        if schedule.reacting:
+            for query in self.queries:
+                (query.on_delta if query.windows is None else query.on_result)(
+                    partial(self._react, query.name)
+                )
         if beside:
             self._listen_beside()
+
+    def _react(self, name: str, news: object) -> None:
+        """A callback: notes what the graph is like, and mostly writes."""
+        graph, at = self.graph, len(self.heard)
+        self.heard.append(f"{name} at {news.time}: {len(graph)} quads at {graph.clock}")  # type: ignore[attr-defined]
+        if at >= MAX_REACTIONS:
+            return
+        match at % 3:
+            case 0:
+                graph.insert(*_texts(("a", "q", "b")))
+            case 1:
+                graph.stream(text_of(STREAMS[0])).push([_texts(("b", "ea", "b"))], time=graph.clock)
+            case _:
+                graph.publish([_texts(("a", "eb", "a"))])
+                graph.delete(*_texts(("a", "q", "b")))
+
+    def steps_are_inputs(self, item: Item) -> bool:
+        """Whether a step of the clock is one that callbacks tell from two."""
+        return self.schedule.reacting and item.kind == "advance"
+
+    def _called_to_write(self, *terms: object, graph: LiveGraph) -> None:
+        graph.insert(str(terms[0]), *_texts(("g", "p", "b"))[1:])
+        self._called(*terms)
 
     def _called(self, *terms: object) -> None:
         names = [_short(term) for term in terms]
@@ -308,7 +342,7 @@ class ScheduledRun:
                 sections[f"complex events {pattern.name} of program {number}"] = [
                     f"{_values(each.values)} from {each.start} to {each.time}" for each in found
                 ]
-        sections["calls"] = self.calls
+        sections["calls"], sections["heard"] = self.calls, self.heard
         for query in self.queries:
             if query.windows is not None:
                 sections[f"results of {query.name}"] = [
@@ -376,6 +410,9 @@ beside    jumps, beside a program and a callback that do nothing
 mixed     batches, jumps, reads and listeners at random
 """
 
+INPUTS_ALIKE: Final = ("jumps", "batches", "ids")
+"""Ways in which the inputs are the same, without further steps of the clock."""
+
 
 def run_one_by_one(schedule: Schedule) -> ScheduledRun:
     """The reference: each item in a call of its own, and the clock tick by tick before changes."""
@@ -433,7 +470,7 @@ def _give_each(run: ScheduledRun, reads: Random | None = None) -> None:
 def _give_groups(run: ScheduledRun, most: int, how: How) -> None:
     items, at = run.schedule.items, 0
     while at < len(items):
-        end = _end_of_group(items, at, most)
+        end = _end_of_group(items, at, 1 if run.steps_are_inputs(items[at]) else most)
         run.give(items[at:end], how)
         at = end
     run.advance(run.schedule.end)
@@ -489,8 +526,13 @@ class ScheduleFailure(AssertionError):  # noqa: N818 - a finding, not an error o
 
 def find_difference(schedule: Schedule, way: str, seed: int = 0) -> str:
     """What differs if a schedule is run in another way; empty if nothing does."""
-    expected = (run_as_log if way == "log" else run_one_by_one)(schedule).outcome()
-    return expected.difference(run_otherwise(schedule, way, seed).outcome())
+    expected = run_as_log(schedule) if way == "log" else run_as_reference(schedule)
+    return expected.outcome().difference(run_otherwise(schedule, way, seed).outcome())
+
+
+def run_as_reference(schedule: Schedule) -> ScheduledRun:
+    """Run it one by one; without further steps of the clock if callbacks see these as inputs."""
+    return run_otherwise(schedule, "jumps") if schedule.reacting else run_one_by_one(schedule)
 
 
 def _differs(schedule: Schedule, way: str, seed: int) -> bool:
@@ -499,8 +541,10 @@ def _differs(schedule: Schedule, way: str, seed: int) -> bool:
 
 def check_schedule(schedule: Schedule, ways: Sequence[str] = WAYS, seed: int = 0) -> None:
     """Run a schedule in all ways; raise `ScheduleFailure` with a minimised one if two differ."""
-    expected = run_one_by_one(schedule).outcome()
+    expected = run_as_reference(schedule).outcome()
     for way in ways:
+        if schedule.reacting and way not in INPUTS_ALIKE:
+            continue
         if way == "log":
             if schedule.lateness:  # a log is in order of time
                 continue
@@ -561,6 +605,8 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
     for at in range(len(schedule.lateness)):
         on_time = schedule.lateness[:at] + schedule.lateness[at + 1 :]
         yield replace(schedule, lateness=on_time)
+    if schedule.reacting:
+        yield replace(schedule, reacting=False)
     if schedule.firing != "events":
         yield replace(schedule, firing="events", resolver="priority")
     if schedule.alignment != "close" or schedule.failing:

@@ -262,3 +262,20 @@ def test_lines_of_items_can_be_read_again():
     for seed in range(50):
         for item in random_schedule(Random(seed)).items:
             assert Item.parse(str(item)) == item
+
+
+def test_what_the_end_of_a_time_causes_waits_for_no_late_event():
+    """R fires at 4, and emits to a stream with a lateness: S has no end, and R goes with it."""
+    first = (
+        "EVENT EA(?x) AS { ?x :ea ?y }",
+        "EVENT EB(?x) AS { ?x :eb ?y }",
+        "RULE R WHEN EVENT a = EA(?x) NO EVENT b = EB(?x) AFTER[0,4] a THEN EMIT :s { ?x :ed :b }",
+    )
+    second = (
+        "EVENT ED(?x) AS { ?x :ed ?y }",
+        "RULE S ON ED(?x) THEN EMIT :s { ?x :ed :b } ; EMIT :t { ?x :ed :b }",
+    )
+    items = (Item.parse("0 push s b ea a"),)
+    schedule = Schedule((first, second), items, end=5, streams=(), lateness=(("s", 2),))
+    assert run_one_by_one(schedule).outcome().sections["firings of program 0"] == []
+    check_schedule(schedule)

@@ -119,7 +119,8 @@ class Runtime:
         if len(events.ends):
             self.schedule.check_time(int(events.ends[0]))
         ingest.check_order(self.clock, events.ends)
-        if self.queries.with_callbacks and len(events.ends) > 1:
+        apart = self.queries.with_callbacks and self.schedule.is_between_inputs
+        if apart and len(events.ends) > 1:
             each = [events.slice(at, at + 1) for at in range(len(events.ends))]
             self.schedule.take_each([partial(self.publish, one, followers) for one in each])
             return
@@ -167,11 +168,20 @@ class Runtime:
     def flush(self) -> None:
         """Apply buffered and queued transactions. Every look at an answer does this first.
 
-        Between inputs, callbacks run first, and then what they have written is taken in.
+        Between inputs, callbacks run first, and then what they have written is taken in. The first
+        error is raised when nothing is left.
         """
-        schedule, quiet = self.schedule, False
+        schedule = self.schedule
         if schedule.calling_back:
             return
+        if self.one_by_one and schedule.is_between_inputs:
+            with schedule:
+                self._flush()
+        else:
+            self._flush()
+
+    def _flush(self) -> None:
+        schedule, quiet = self.schedule, False
         if not schedule.running:
             if schedule.notices and schedule.is_between_inputs:  # of an input that did not end
                 schedule.recover()
@@ -200,14 +210,12 @@ class Runtime:
                 return
 
     def _call_back(self) -> None:
-        """Run the callbacks that are due, or take in the first input that they have written."""
-        schedule = self.schedule
-        with schedule:
-            if schedule.notices:
-                while schedule.notices:
-                    schedule.call_back()
+        """Run the callbacks that are due, and take in what they write, until nothing is left."""
+        while self.schedule.has_callbacks_due:
+            if self.schedule.notices:
+                self.schedule.call_back()
             else:
-                schedule.take_next()
+                self.schedule.take_next()
 
     def _run_buffered(self) -> None:
         """Apply what is in the write buffer; between inputs, what needs single steps is queued."""

@@ -379,13 +379,14 @@ class Scheduler:
         self.touched = True
         if self.calling:
             self.check_input()
-        if self.recorder is None:
-            with self.one_input():
-                result = work()
-        else:
-            result = self._take_recorded(work, kind, *what)
-        if self.notices and self.is_between_inputs:
-            self.finish_input()
+        with self:
+            if self.recorder is None:
+                with self.one_input():
+                    result = work()
+            else:
+                result = self._take_recorded(work, kind, *what)
+            if self.notices and self.is_between_inputs:
+                self.finish_input()
         return result
 
     def _take_recorded(self, work: Callable[[], Result], kind: str, *what: object) -> Result:
@@ -621,8 +622,9 @@ class Scheduler:
         if self.calling_back:
             self.defer_to_next(lambda: self.tick(to))
         else:
-            self.finish_input()
-            self.take_input(lambda: self.advance(to), "clock", to)
+            with self:
+                self.finish_input()
+                self.take_input(lambda: self.advance(to), "clock", to)
 
     def advance(self, to: int, cause: object = ALL_STREAMS) -> None:
         """Move the clock on, after everything that is due before that, in order of time.
@@ -697,6 +699,10 @@ class Scheduler:
         if first is None or chosen is None:
             return False
         due, follower = first, chosen
+        if cause is ALL_STREAMS and due.phase is Phase.END and due.time > self.raised:
+            # All of that time has happened, so what its end causes waits for no late event: a step
+            # of the clock to that time would have raised the watermarks, too.
+            self._pass_on_time(due.time, cause)
         if due.phase is not Phase.CLOSE:
             self.clock = max(self.clock, due.time)
         self.perform(lambda: follower.run_due(due, cause), (follower, due))

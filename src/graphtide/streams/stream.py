@@ -213,7 +213,7 @@ class Stream:
             if newest > LARGEST or int(times.min()) < -LARGEST:
                 raise GraphtideError(f"time {newest} is out of bounds", hint=f"use up to {LARGEST}")
         times = times.astype(np.int64, copy=False)
-        if len(times) > 1 and self._publisher.calls_back:
+        if len(times) > 1 and self._publisher.calls_back and schedule.is_between_inputs:
             each = each_event(times, quads, events)
             if len(each) > 1:
                 parts = [(times[at], quads[at], np.zeros(len(at), np.int64)) for at in each]
