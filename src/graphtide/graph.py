@@ -366,7 +366,7 @@ class LiveGraph:
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
         to = ticks(to, "to")
-        self._runtime.schedule.tick(to)
+        self._runtime.tick(to)
         self._runtime.reclaim()
 
     @synchronized

@@ -136,6 +136,17 @@ class Runtime:
         """The current time, in ticks."""
         return self.schedule.clock
 
+    def tick(self, to: int) -> None:
+        """Take in a step of the clock, after what an interrupt or an error has left."""
+        schedule = self.schedule
+        if schedule.calling_back:
+            schedule.defer_to_next(lambda: self.tick(to))
+            return
+        with schedule:
+            if transaction.is_unsettled(self):
+                self.flush()
+            schedule.take_input(lambda: schedule.advance(to), "clock", to)
+
     def reach(self, time: int | None) -> int:
         """Move the clock to the time of the next transaction, if it has one. Returns the time.
 
@@ -419,7 +430,14 @@ class Runtime:
                 return
             schedule.accept()
         if self.eager or self.underway is not None or self.queue:
-            self._flush_before_change()
+            with schedule:  # an error of what is left is raised when this change is in, too
+                self._flush_before_change()
+                self._write(diff, ids, time)
+        else:
+            self._write(diff, ids, time)
+
+    def _write(self, diff: int, ids: ingest.Ids, time: int | None) -> None:
+        schedule = self.schedule
         if self.strict:
             self.commit([(diff, ids)], time)
             self.reclaim()
@@ -463,7 +481,14 @@ class Runtime:
                 return
             schedule.accept()
         if self.eager or self.underway is not None or self.queue:
-            self._flush_before_change()
+            with schedule:  # an error of what is left is raised when these changes are in, too
+                self._flush_before_change()
+                self._commit(changes, time)
+        else:
+            self._commit(changes, time)
+
+    def _commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
+        schedule = self.schedule
         moves = (time is not None and time != schedule.clock) or self._is_behind
         if self.strict and not (moves and schedule.followers):
             storage.refuse_redundant(self, changes)  # and it does not move the clock

@@ -617,15 +617,6 @@ class Scheduler:
 
     # --- time ---
 
-    def tick(self, to: int) -> None:
-        """Take in a step of the clock."""
-        if self.calling_back:
-            self.defer_to_next(lambda: self.tick(to))
-        else:
-            with self:
-                self.finish_input()
-                self.take_input(lambda: self.advance(to), "clock", to)
-
     def advance(self, to: int, cause: object = ALL_STREAMS) -> None:
         """Move the clock on, after everything that is due before that, in order of time.
 

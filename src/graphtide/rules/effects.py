@@ -155,7 +155,7 @@ class GraphConnection:
 
     def advance(self, to: int) -> None:
         """Move the graph's clock on."""
-        self._runtime.schedule.tick(to)
+        self._runtime.tick(to)
 
     def settle(self) -> None:
         """Take in the events that wait until somebody looks, and what an interrupt has left."""
