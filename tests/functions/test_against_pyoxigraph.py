@@ -22,7 +22,7 @@ from graphtide.algebra.expressions import Call, Var
 from graphtide.algebra.queries import TEMPLATE_NODE
 from graphtide.algebra.variables import PARTS_OF_TRIPLES
 from graphtide.functions.casts import CASTS
-from graphtide.functions.extensions import geo, text
+from graphtide.functions.extensions import geo
 from graphtide.functions.extensions.mathematics import CALLS
 from graphtide.functions.table import FUNCTIONS
 from graphtide.functions.xsd import DATE, DECIMAL, DOUBLE, FLOAT, INTEGER, XSD
@@ -57,8 +57,7 @@ DERIVED = {f"<{each}>" for each in CASTS if each.removeprefix(XSD) not in PRIMIT
 KNOWN = {
     name: entry
     for name, entry in FUNCTIONS.items()
-    if name
-    not in {*DERIVED, *CALLS, *geo.CALLS, *text.CALLS}  # it does not know these: see test_casts.py
+    if name not in {*DERIVED, *CALLS, *geo.CALLS}  # it does not know these: see test_casts.py
 }
 UNARY = [
     name

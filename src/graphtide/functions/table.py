@@ -16,7 +16,7 @@ from graphtide.algebra.variables import PARTS_OF_TRIPLES
 from graphtide.errors import UnsupportedError
 from graphtide.functions import arithmetic, comparison, datetimes, logic, strings, templates, terms
 from graphtide.functions.casts import CASTS
-from graphtide.functions.extensions import geo, mathematics, text
+from graphtide.functions.extensions import geo, mathematics
 from graphtide.functions.user import USER_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     **{f"<{target}>": Function(cast, 1, 1) for target, cast in CASTS.items()},
     **{
         name: Function(apply, arity, arity)
-        for calls in (mathematics.CALLS, geo.CALLS, text.CALLS)
+        for calls in (mathematics.CALLS, geo.CALLS)
         for name, (apply, arity) in calls.items()
     },
 }

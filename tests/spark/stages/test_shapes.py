@@ -112,27 +112,3 @@ def test_sizes_move_the_shares():
     big = job.partition_query("q", text, 4, {"<http://e/r>": 10**6}).grid
     assert {v.name for v in even.variables} != {v.name for v in big.variables}
     assert "c" in {v.name for v in big.variables} or "d" in {v.name for v in big.variables}
-
-
-TEXTS = {
-    "joined": '?a ?b ?c { ?a text:query (:p "low OR ti*") ; :q ?c . ?a :p ?b }',
-    "scored": '?a ?s { (?a ?s ?l) text:query (:p :q "tide -ebb") }',
-    "best": '?a ?b { ?a text:query (:p "ti*" 2) ; :q ?b }',
-    "anywhere": '?a ?l { (?a ?s ?l) text:query "\\"low tide\\"" }',
-}
-
-
-@pytest.mark.parametrize("partitions", [1, 3])
-def test_texts_on_partitions(partitions):
-    rng = Random(partitions)
-    rows, there = [], set()
-    for time in range(40):
-        text = " ".join(rng.choices(("low", "tide", "Tidal", "ebb"), k=rng.randint(1, 3)))
-        triple = (f"<http://e/n{rng.randrange(3)}>", f"<http://e/{rng.choice('pq')}>", f'"{text}"')
-        if there and rng.random() < 0.3:
-            triple = rng.choice(sorted(there))
-        rows.append((time, 0, -1 if triple in there else 1, *triple, None))
-        there ^= {triple}
-    head = "PREFIX : <http://e/> PREFIX text: <http://jena.apache.org/text#> SELECT "
-    found = check_partitions({n: head + t for n, t in TEXTS.items()}, rows, partitions, seed=1)
-    assert {row[0] for row in found} == set(TEXTS)

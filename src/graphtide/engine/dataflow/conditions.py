@@ -14,11 +14,9 @@ import numpy as np
 
 from graphtide.algebra.expressions import Call, Const, Expression, Var
 from graphtide.algebra.variables import Schema, mentioned
-from graphtide.engine.dataflow.text_index import text_outcomes
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
-from graphtide.functions.extensions.text import MATCHES, parse_text_query
-from graphtide.functions.values import effective_boolean, plain_of
+from graphtide.functions.values import effective_boolean
 from graphtide.kernel import calculate, compare
 from graphtide.kernel import values as val
 from graphtide.kernel.batch import VALUES, Ints
@@ -178,24 +176,12 @@ def quick_outcomes(
         case Call("BOUND", (Var() as var,)):
             column = _column(var, schema, terms)
             return lambda batch: (column(batch) != 0).astype(np.int8)
-        case Call(name, (Var() as var, Const(term))) if name == MATCHES:
-            return _text_search(var, term, schema, terms)
         case Call(name, (Var() | Const() as left, Var() | Const() as right)) if name in OPERATORS:
             return _comparison(OPERATORS[name], left, right, schema, terms)
         case Call(name, (left, right)) if name in OPERATORS:
             return _calculation(OPERATORS[name], left, right, schema, terms)
         case _:
             return None
-
-
-def _text_search(var: Var, text: Term, schema: Schema, terms: TermDictionary) -> Outcomes | None:
-    """A text search, by the words of many literals at once."""
-    try:
-        query = parse_text_query(plain_of(text))
-    except ExpressionError:
-        return None
-    column = _column(var, schema, terms)
-    return lambda batch: text_outcomes(query, column(batch), terms)
 
 
 def _junction(

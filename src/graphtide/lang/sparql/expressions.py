@@ -17,12 +17,10 @@ from graphtide.algebra.clock import NOW
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.aggregates import AGGREGATES
-from graphtide.functions.extensions import text
 from graphtide.functions.strings import PATTERN_FUNCTIONS, check_pattern
 from graphtide.functions.table import VOLATILE, check_call, entry_of
 from graphtide.functions.terms import ARITIES
 from graphtide.functions.user import USER_FUNCTIONS
-from graphtide.functions.values import plain_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -283,11 +281,6 @@ class ExpressionParser:
             self.tokens.fail(error.message, at=start, hint=error.hint)
         if name == "BOUND" and not isinstance(args[0], Var):
             self.tokens.fail("BOUND takes a variable, not an expression", at=start)
-        if name in text.CALLS and isinstance(args[1], Const):
-            try:
-                text.parse_text_query(plain_of(args[1].term))
-            except ExpressionError as error:
-                self.tokens.fail(error.message, at=start)
         if name in PATTERN_FUNCTIONS:
             try:
                 check_pattern(name, [a.term if isinstance(a, Const) else None for a in args[1:]])

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from warnings import warn
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from graphtide.algebra.expressions import Expression, Var
-from graphtide.algebra.nodes import Bgp, Filter, Node, TriplePattern
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import Bgp, Node, TriplePattern
 from graphtide.algebra.paths import Link, PathExpression
-from graphtide.algebra.rewrite import conjunction
 from graphtide.algebra.traverse import walk
 from graphtide.algebra.triple_terms import match_parts
-from graphtide.errors import ExpressionError
 from graphtide.lang.sparql.graphs import join
 from graphtide.lang.sparql.paths import PathParser, path_pattern
 from graphtide.lang.sparql.terms import RDF, RDF_NIL, TermParser
-from graphtide.lang.sparql.text_search import PROPERTY_FUNCTIONS, TEXT_QUERY, text_search
 from graphtide.rdf.terms import Term, TripleTerm
 
 if TYPE_CHECKING:
@@ -33,6 +30,19 @@ _FIRST = NamedNode(RDF + "first")
 _REST = NamedNode(RDF + "rest")
 _REIFIES = NamedNode(RDF + "reifies")
 _PLAIN = "here it matches triples with this predicate, and nothing else"
+PROPERTY_FUNCTIONS: Final = (
+    "http://jena.apache.org/text#",
+    "http://jena.apache.org/spatial#",
+    "http://jena.apache.org/ARQ/property#",
+    "http://jena.apache.org/ARQ/list#",
+    "http://jena.hpl.hp.com/ARQ/property#",
+    "http://www.bigdata.com/rdf/search#",
+    "http://www.ontotext.com/owlim/lucene#",
+    "tag:stardog:api:property:textMatch",
+    "bif:",
+)
+"""How predicates begin that other stores compute, and that are not in data."""
+
 _LABEL_HINT = "use a variable: the scope of a blank node label is one basic graph pattern"
 
 
@@ -45,7 +55,6 @@ class TriplesBlock:
 
     triples: list[TriplePattern] = field(default_factory=list)
     paths: list[Node] = field(default_factory=list)
-    conditions: list[Expression] = field(default_factory=list)
     terms: dict[Var, TripleTerm] = field(default_factory=dict)
     labels: dict[str, Var] = field(default_factory=dict)
 
@@ -89,7 +98,7 @@ class TriplesParser:
             pattern = match_parts(block.triples, block.paths, block.terms)
         else:
             pattern = reduce(join, block.paths, pattern)
-        return Filter(conjunction(block.conditions), pattern) if block.conditions else pattern
+        return pattern
 
     def as_pattern(self, template: Sequence[TriplePattern]) -> Node:
         """A template as a pattern, in which blank nodes are variables."""
@@ -104,9 +113,6 @@ class TriplesParser:
                 variables[term] = self.fresh()
             return variables[term]
 
-        if any(triple.predicate == TEXT_QUERY for triple in template):
-            hint = "write the template and WHERE apart"
-            self.tokens.fail("text:query cannot be part of a template that is a pattern", hint=hint)
         outer, self._block = self._block, TriplesBlock()
         self._block.triples += (
             replace(t, subject=part(t.subject), object=part(t.object)) for t in template
@@ -165,26 +171,17 @@ class TriplesParser:
     def _triples_same_subject(self) -> None:
         start = self.tokens.token
         before = self._block.size
-        begin = len(self._block.triples)
         subject = self._node()
         # Only non-empty brackets and reified triples may stand without a property list.
         alone = start.text in ("(", "[", "<<") and self._block.size > before
         if self._at_verb() or not alone:
-            self._property_list(subject, begin if start.text == "(" else None)
+            self._property_list(subject)
 
-    def _property_list(self, subject: Var | Term, list_at: int | None = None) -> None:
-        """Predicates and objects; `list_at` is where the triples of a list as subject begin."""
+    def _property_list(self, subject: Var | Term) -> None:
+        """Predicates and objects."""
         while True:
-            at = self.tokens.token.start
             verb = self._verb()
-            if verb == TEXT_QUERY and self._template_labels is None:
-                outputs = (subject,) if list_at is None else self._take_list(list_at)
-                self._text_query(outputs, at)
-                while self.tokens.accept(","):
-                    self._text_query(outputs, at)
-                subject, list_at = outputs[0], None
-            else:
-                self._object(subject, verb)
+            self._object(subject, verb)
             while self.tokens.accept(","):
                 self._object(subject, verb)
             if not self.tokens.accept(";"):
@@ -193,33 +190,6 @@ class TriplesParser:
                 pass
             if not self._at_verb():
                 return
-
-    def _text_query(self, outputs: tuple[Var | Term, ...], at: int) -> None:
-        """The object of `text:query`, and what it means."""
-        begin = len(self._block.triples)
-        a_list = self.tokens.at("(")
-        node = self._node()
-        arguments = self._take_list(begin) if a_list else (node,)
-        try:
-            found = text_search(outputs, arguments, self.fresh)
-        except ExpressionError as error:
-            hint = '(?s ?score ?literal) text:query (property … "words" limit)'
-            self.tokens.fail(error.message, at=at, hint=hint)
-        if found.is_pattern:
-            predicate = found.properties[0] if found.properties else self.fresh()
-            self._block.triples.append(found.pattern(predicate))
-            self._block.conditions.append(found.condition)
-        else:
-            self._block.paths.append(found.node(self.fresh))
-
-    def _take_list(self, begin: int) -> tuple[Var | Term, ...]:
-        """The members of a list whose triples are the last ones, which go."""
-        triples = self._block.triples
-        members = tuple(t.object for t in triples[begin:] if t.predicate == _FIRST)
-        if any(isinstance(each, Var) and each.name.startswith("_:") for each in members):
-            self.tokens.fail("a list of text:query has variables and constants, and nothing else")
-        del triples[begin:]
-        return members
 
     def _object(self, subject: Var | Term, verb: Var | Term | PathExpression) -> None:
         node = self._link(subject, verb)
@@ -289,8 +259,6 @@ class TriplesParser:
         alone = isinstance(path, Link) and not bracketed
         for link in walk(path):
             if isinstance(link, Link) and link.iri.value.startswith(PROPERTY_FUNCTIONS):
-                if alone and link.iri == TEXT_QUERY:
-                    continue
                 warn(f"{link.iri} is a property function elsewhere: {_PLAIN}", stacklevel=2)
         return path.iri if isinstance(path, Link) and alone else path
 
