@@ -111,6 +111,7 @@ def test_the_outcome_of_a_run():
         "complex events P of program 0": ["x=u from 1 to 4"],
         "skipped errors of program 0": [],
         "calls": ["f(u) at 4"],
+        "heard": [],
         "deltas of Q": ["at 1: ['+1 x=u']", "at 8: ['-1 x=u']"],
         "graph": [],
         "streams": [

@@ -247,7 +247,7 @@ class Runtime:
         if self.one_by_one and len(piece[1]) > 1:
             self._divide_first()
             return
-        with self.schedule.one_input():
+        with self.schedule.one_input:
             if self._is_behind:
                 self.schedule.advance(self.clock)
             self.underway = piece, [piece[0]], self.done
@@ -443,9 +443,12 @@ class Runtime:
             self.reclaim()
             return
         if (time is not None and time != schedule.clock) or self._is_behind:
-            with self.one_call():
-                self.reach(time)
-                self.write(diff, ids, None)
+            with schedule:
+                with schedule.one_input:
+                    self.reach(time)
+                    self.write(diff, ids, None)
+                if schedule.notices:
+                    self.flush()
             return
         tx = self.last_tx + 1
         schedule.settled = None  # not before: what is flushed on the way sets it
@@ -493,9 +496,12 @@ class Runtime:
         if self.strict and not (moves and schedule.followers):
             storage.refuse_redundant(self, changes)  # and it does not move the clock
         if moves:
-            with self.one_call():
-                self.reach(time)
-                self.commit(changes, None)
+            with schedule:
+                with schedule.one_input:
+                    self.reach(time)
+                    self.commit(changes, None)
+                if schedule.notices:
+                    self.flush()
             return
         tx = self.last_tx + 1
         schedule.settled = None  # not before: what is flushed on the way sets it
@@ -508,15 +514,6 @@ class Runtime:
             except Exception:
                 self._withdraw(tx)
                 raise
-
-    @contextmanager
-    def one_call(self) -> Iterator[None]:
-        """A call that is one input: errors wait until it is through, and so do callbacks."""
-        with self.schedule:
-            with self.schedule.one_input():
-                yield
-            if self.schedule.notices:
-                self.flush()
 
     def _withdraw(self, tx: int) -> None:
         """Let a transaction not happen that a call has buffered, if the call could not begin it."""
@@ -658,7 +655,7 @@ class Runtime:
         with self.schedule:
             for one in ingest.one_by_one(piece):
                 ingest.check_order(self.clock, one[1])  # a callback may have advanced the clock
-                with self.schedule.one_input():
+                with self.schedule.one_input:
                     self.reach(int(one[1][0]))
                     self._run(one)
                 self.flush()

@@ -50,6 +50,24 @@ class _Input:
         self.taken = to
 
 
+class _OneInput:
+    """`with one_input:` around what is one input, with all that it makes due before.
+
+    Not made by `contextmanager`, which would take longer than a change.
+    """
+
+    __slots__ = ("depth",)
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+
+
 FAILED: Final = object()
 """What `attempt` returns if something was raised."""
 
@@ -81,7 +99,8 @@ class Scheduler:
         self.next: deque[Callable[[], None]] = deque()
         self.finish_input: Callable[[], None] = lambda: None
         """The runtime runs callbacks, and takes in what they have written."""
-        self._inputs = self._written = 0
+        self.one_input = _OneInput()
+        self._written = 0
         self.host: ItemHost | None = None
         """The runtime, if pieces of input are to happen wholly or not at all, for rules too."""
         self.item: WorkItem | None = None
@@ -156,19 +175,11 @@ class Scheduler:
 
     # --- inputs and callbacks ---
 
-    @contextmanager
-    def one_input(self) -> Iterator[None]:
-        """What happens inside is one input, with all that it makes due before."""
-        self._inputs += 1
-        try:
-            yield
-        finally:
-            self._inputs -= 1
-
     @property
     def is_between_inputs(self) -> bool:
         """Whether no input is under way, so that callbacks may run."""
-        return not (self.running or self._inputs or self._recorded or self.calling_back)
+        inside = self.one_input.depth or self._recorded
+        return not (self.running or inside or self.calling_back)
 
     @property
     def has_callbacks_due(self) -> bool:
@@ -198,7 +209,7 @@ class Scheduler:
         """
         self._written, before = 0, self.accepted
         try:
-            with self.one_input():
+            with self.one_input:
                 self.attempt(self.next[0])
         except BaseException:
             if self.accepted != before:
@@ -381,7 +392,7 @@ class Scheduler:
             self.check_input()
         with self:
             if self.recorder is None:
-                with self.one_input():
+                with self.one_input:
                     result = work()
             else:
                 result = self._take_recorded(work, kind, *what)
@@ -488,7 +499,7 @@ class Scheduler:
                 self.resume()
             if self.unreleased and not (self._feeding or self.releasing):
                 for stream, release in list(self.unreleased.items()):
-                    with self.one_input():
+                    with self.one_input:
                         release()
                     self.unreleased.pop(stream, None)
 
@@ -503,7 +514,7 @@ class Scheduler:
         try:
             with self:
                 while self.waiting:
-                    with self.one_input():
+                    with self.one_input:
                         self._take_first()
         finally:
             self._feeding = False
@@ -648,7 +659,7 @@ class Scheduler:
                 self.raised = to
             return
         if cause is not ALL_STREAMS:  # what moves the clock is recorded, and moves it in a replay
-            with self, self.one_input():
+            with self, self.one_input:
                 self._advance(to, cause)
             return
         with self:

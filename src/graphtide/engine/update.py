@@ -42,15 +42,18 @@ def run_update(
     if not runtime.store.stores:  # before anything of it is applied, which could not be undone
         reject_lookups(1)
     folder = None if load_from is None else Path(load_from)
-    with runtime.one_call():
-        stamp = runtime.reach(time)
-        transaction = MultiStepTransaction(runtime)
-        with runtime.in_steps(transaction.steps):
-            changed = sum(
-                transaction.change(*changes_of(operation, runtime, folder))
-                for operation in request.operations
-            )
-            runtime.emit(transaction.outputs(), stamp)
+    with runtime.schedule:
+        with runtime.schedule.one_input:
+            stamp = runtime.reach(time)
+            transaction = MultiStepTransaction(runtime)
+            with runtime.in_steps(transaction.steps):
+                changed = sum(
+                    transaction.change(*changes_of(operation, runtime, folder))
+                    for operation in request.operations
+                )
+                runtime.emit(transaction.outputs(), stamp)
+        if runtime.schedule.notices:
+            runtime.flush()
     return changed
 
 
