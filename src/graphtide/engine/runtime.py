@@ -443,13 +443,15 @@ class Runtime:
             self.reclaim()
             return
         if (time is not None and time != schedule.clock) or self._is_behind:
-            with schedule:
-                with schedule.one_input:
-                    self.reach(time)
-                    self.write(diff, ids, None)
-                if schedule.notices:
-                    self.flush()
-            return
+            if schedule.followers:
+                with schedule:
+                    with schedule.one_input:
+                        self.reach(time)
+                        self.write(diff, ids, None)
+                    if schedule.notices:
+                        self.flush()
+                return
+            self.reach(time)  # nothing is due
         tx = self.last_tx + 1
         schedule.settled = None  # not before: what is flushed on the way sets it
         waiting = self.buffer.single(schedule.clock, tx, diff, ids)
@@ -495,7 +497,7 @@ class Runtime:
         moves = (time is not None and time != schedule.clock) or self._is_behind
         if self.strict and not (moves and schedule.followers):
             storage.refuse_redundant(self, changes)  # and it does not move the clock
-        if moves:
+        if moves and schedule.followers:
             with schedule:
                 with schedule.one_input:
                     self.reach(time)
@@ -503,6 +505,8 @@ class Runtime:
                 if schedule.notices:
                     self.flush()
             return
+        if moves:
+            self.reach(time)  # nothing is due
         tx = self.last_tx + 1
         schedule.settled = None  # not before: what is flushed on the way sets it
         waiting = self.buffer.several(schedule.clock, tx, changes)
