@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 
 import graphtide as gt
-from graphtide.durable.tables import COLUMNS, FORMAT
+from graphtide.durable.tables import FORMAT
 from graphtide.durable.verify import verify
 
 PROGRAM = """
@@ -312,23 +312,14 @@ def test_what_callbacks_write_is_input_of_a_durable_graph(tmp_path):
         assert list(map(str, again.results())) == results
 
 
-def test_a_store_of_the_first_format_is_opened(tmp_path):
+def test_a_store_of_an_earlier_format_is_refused(tmp_path):
     with gt.LiveGraph.open(tmp_path) as graph:
-        graph.run(gt.Program.parse(TELL), functions={"tell": lambda _: None})
         graph.insert("<ex:a>", "<ex:knows>", "<ex:b>")
     with closing(sqlite3.connect(tmp_path / "journal.db")) as database, database:
-        database.execute("ALTER TABLE calls DROP COLUMN caused")
-        for table in COLUMNS:
-            database.execute(f"ALTER TABLE {table} DROP COLUMN sum")
-        database.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
-        database.execute("DELETE FROM meta WHERE key = 'settled'")
-    drop_snapshots(tmp_path)
-    with gt.LiveGraph.open(tmp_path, read_only=True) as graph:
-        assert len(graph) == 1
-    for _ in range(2):
-        with gt.LiveGraph.open(tmp_path, functions={"tell": never}) as graph:
-            assert len(graph) == 1
-            assert graph.store.store.journal.meta("format") == FORMAT
+        database.execute(f"UPDATE meta SET value = '{FORMAT - 1}' WHERE key = 'format'")
+    for read_only in (False, True):
+        with pytest.raises(gt.GraphtideError, match=f"an earlier version.*format {FORMAT - 1}"):
+            gt.LiveGraph.open(tmp_path, read_only=read_only)
 
 
 def test_damage_in_what_a_call_has_caused_is_found(tmp_path):

@@ -111,8 +111,6 @@ class Journal:
         except sqlite3.Error as error:
             raise self.damaged(error) from None
         self._check_format()
-        if writes and self.meta("format") < FORMAT:
-            self._upgrade()
         damaged = self.damaged_rows() if check_end else []
         if damaged:
             self._database.close()
@@ -141,21 +139,13 @@ class Journal:
         found = self.meta("format") if self._tables() else None
         if not isinstance(found, int):
             raise self._foreign()
-        if found > FORMAT:
+        if found != FORMAT:
+            age = "a newer" if found > FORMAT else "an earlier"
             raise GraphtideError(
-                f"{self.path} was written by a newer version of graphtide: format {found}, and "
-                f"this version reads up to {FORMAT}",
-                hint="open it with that version",
+                f"{self.path} was written by {age} version of graphtide: format {found}, and "
+                f"this version reads format {FORMAT}",
+                hint="open it with that version; its quads can be exported and loaded again",
             )
-
-    def _upgrade(self) -> None:
-        """Let a store of an earlier format have what calls have caused, and checksums."""
-        with self._transaction():
-            if self.meta("format") < 2:
-                self._database.execute("ALTER TABLE calls ADD COLUMN caused BLOB")
-            for table in COLUMNS:
-                self._database.execute(f"ALTER TABLE {table} ADD COLUMN sum INTEGER")
-            self._set("format", FORMAT)
 
     def _foreign(self) -> GraphtideError:
         return GraphtideError(

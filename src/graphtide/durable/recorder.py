@@ -272,7 +272,8 @@ class Recorder:
         done, clock = self._runtime.done, self._runtime.clock
         timed = entry.kind == "changes" and len(entry.times) > 0
         if self._stamp is None:
-            self._stamp = done, min(int(entry.times[0]), clock) if timed else clock
+            begins = min(int(entry.times[0]), clock) if timed else clock
+            self._stamp = self._runtime.next_seq, begins
         self._rows += max(1, len(entry.rows))
         self.recorded += max(1, len(entry.rows))
         self._newest = (entry, done)

@@ -42,6 +42,7 @@ class SnapshotState:
     clock: int
     last_tx: int
     done: int
+    closes: int = 0
     registrations: list[dict[str, Any]] = field(default_factory=list)
     format: int = FORMAT
     raised: int = -NEVER
@@ -110,9 +111,9 @@ def read_snapshot(path: Path) -> tuple[SnapshotState, SnapshotTables]:
     """The state and the tables of a snapshot."""
     tables = chunks.from_bytes(pa.memory_map(str(path)).read_buffer())
     fields = json.loads((tables[0].schema.metadata or {})[b"state"])
-    if fields["format"] > FORMAT:
+    if fields["format"] != FORMAT:
         raise GraphtideError(
-            f"{path} was written by a newer version of graphtide: format {fields['format']}",
+            f"{path} was written by another version of graphtide: format {fields['format']}",
             hint="open the store with that version",
         )
     return SnapshotState(**fields), SnapshotTables(*tables)
@@ -130,5 +131,6 @@ def restore_quads(
         rows[:many, place] = ids[column.to_numpy()]
     rows[many:] = hidden
     runtime.store.apply(signed(rows, 1))
-    runtime.schedule.clock, runtime.last_tx, runtime.done = state.clock, state.last_tx, state.done
+    runtime.schedule.clock, runtime.last_tx = state.clock, state.last_tx
+    runtime.done, runtime.closes = state.done, state.closes
     runtime.schedule.raised = state.raised

@@ -256,7 +256,7 @@ class Store:
                 replay.apply(InputEntry(each["kind"], each["fields"]), again=True)
             held_state.load_all(replay.graph, streams, held)
             for query in replay.graph.queries:
-                query.begins_at = state.done
+                query.begins_at = state.done - state.closes
             return row.number, row.chain
         if self.journal.first() > 1:
             raise GraphtideError(
@@ -325,7 +325,8 @@ class Store:
             state = snap.SnapshotState(
                 runtime.clock,
                 runtime.last_tx,
-                runtime.transactions,
+                runtime.position,
+                runtime.closes,
                 [{"kind": e.kind, "fields": e.fields} for e in recorder.registrations],
                 raised=runtime.schedule.raised,
             )
@@ -349,7 +350,8 @@ class Store:
                 f"the snapshot cannot be written: {error.strerror}",
                 hint="the journal has everything; make room, and call checkpoint() again",
             ) from None
-        row = SnapshotRow(number, state.done, state.clock, time.time(), name, size, crc, chain)
+        seq = state.done - state.closes
+        row = SnapshotRow(number, seq, state.clock, time.time(), name, size, crc, chain)
         self.journal.add_snapshot(row)
         self.compact()
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.engine.query_host import QueryPast
+    from graphtide.engine.results import Place
     from graphtide.engine.transaction import Recent
     from graphtide.kernel import QuadStore
     from graphtide.limits import Limits
@@ -384,14 +385,14 @@ class Explainer:
         self,
         row: dict[str, Term | None],
         diff: int,
-        index: int,
+        place: Place,
         time: int,
         *,
         every: bool,
         limit: int,
     ) -> tree.Explanation:
         """Why a row came with a transaction, or went."""
-        moment = moment_of(self._host, index) or self._past_moment(index)
+        moment = moment_of(self._host, place.position) or self._past_moment(place)
         with _bounded(self._host.limits):
             verb = "came into" if diff > 0 else "left"
             title = f"{row_text(row) or 'a row'} {verb} {self._name} at {time}"
@@ -408,14 +409,16 @@ class Explainer:
         by = "because of" if diff > 0 else "this was so before; it ended with"
         return self._explanation(row, title, found, more, changes, by, notes)
 
-    def _past_moment(self, index: int) -> Moment | None:
+    def _past_moment(self, place: Place) -> Moment | None:
         """The graph around an older transaction, if a store has it, and by itself.
 
         What rules derive from an input is replayed at once: only the last such transaction is.
         """
         try:
             past = self._host.past
-            return None if past is None else moment_of(past.host_after(index + 1), index)
+            if past is None:
+                return None
+            return moment_of(past.host_after(place.seq + 1), place.position)
         except GraphtideError:  # it is older than what the store retains
             return None
 

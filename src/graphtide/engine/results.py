@@ -35,15 +35,23 @@ SHOWN_ROWS: Final = 20
 class TransactionTimes(NamedTuple):
     """Time and transaction number of each transaction of a batch.
 
-    `first` is the index of the first of them among all transactions of the graph.
+    `first` is the position of the first of them among all that the graph has applied: transactions,
+    and closes of windows, of which there were `closes` before. Closes have no sequence numbers, so
+    the numbers of transactions do not depend on which windows there are.
 
-    >>> TransactionTimes([17, 18], [0, 1], first=5).stamp(1)
-    (18, 1)
+    >>> times = TransactionTimes([17, 18], [0, 1], first=5, closes=2)
+    >>> times.stamp(1), times.seq(1)
+    ((18, 1), 4)
     """
 
     times: Sequence[int] | Longs
     txs: Sequence[int] | Longs
     first: int
+    closes: int = 0
+
+    def seq(self, index: int) -> int:
+        """Returns the sequence number of one transaction of the batch."""
+        return self.first - self.closes + index
 
     def stamp(self, index: int) -> tuple[int, int]:
         """The time and number of one transaction of the batch."""
@@ -53,11 +61,18 @@ class TransactionTimes(NamedTuple):
 # --- deltas ---
 
 
+class Place(NamedTuple):
+    """A transaction: its position among all that was applied, and its sequence number."""
+
+    position: int
+    seq: int
+
+
 class Explaining(Protocol):
     """A query, as far as a row needs it to explain itself."""
 
-    def why_moved(self, row: DeltaRow, index: int, *, every: bool, limit: int) -> Explanation:
-        """Why a row came or went with the transaction of a number."""
+    def why_moved(self, row: DeltaRow, place: Place, *, every: bool, limit: int) -> Explanation:
+        """Why a row came or went with a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ class DeltaRow:
     diff: int
     row: dict[str, Term | None]
     _query: Explaining | None = field(default=None, repr=False, compare=False)
-    _index: int = field(default=-1, repr=False, compare=False)
+    _place: Place = field(default=Place(-1, -1), repr=False, compare=False)
 
     def why(
         self,
@@ -95,7 +110,7 @@ class DeltaRow:
                 "this row is not of a query in this process, so its quads are not known",
                 hint="ask a row of query.delta(), query.deltas() or query.rows()",
             )
-        return self._query.why_moved(self, self._index, every=all, limit=limit)
+        return self._query.why_moved(self, self._place, every=all, limit=limit)
 
     def __str__(self) -> str:
         sign = "+" if self.diff > 0 else "-"
@@ -142,8 +157,8 @@ class Delta(Sequence[DeltaRow]):
 
     @property
     def seq(self) -> int:
-        """The index of its (last) transaction among all of the graph; -1 if there is no row."""
-        return self._stamps.first + int(self._net[-1, TX]) if len(self._net) else -1
+        """The number of its (last) transaction among all of the graph; -1 if there is no row."""
+        return self._stamps.seq(int(self._net[-1, TX])) if len(self._net) else -1
 
     def __len__(self) -> int:
         return len(self._net)
@@ -196,8 +211,8 @@ class Delta(Sequence[DeltaRow]):
             name: self._terms.decode(i) if i else None
             for name, i in zip(self._variables, line[DELTA_VALUES:], strict=True)
         }
-        index = self._stamps.first + line[TX]
-        return DeltaRow(time, tx, line[DIFF], values, self._query, index)
+        place = Place(self._stamps.first + line[TX], self._stamps.seq(line[TX]))
+        return DeltaRow(time, tx, line[DIFF], values, self._query, place)
 
     def __repr__(self) -> str:
         return "\n".join(str(row) for row in self) or "(no change)"

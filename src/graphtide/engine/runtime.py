@@ -76,7 +76,7 @@ class Runtime:
         if store != "all":
             self._matched = storage.MatchFilter(self.queries, self.terms, stored=self.store.stores)
             self.quad_ids_of = self._matched.quad_ids
-        self.done, self.last_tx = 0, -1
+        self.done, self.closes, self.last_tx = 0, 0, -1
         self.buffer, self.max_buffered = ingest.WriteBuffer(), ingest.MAX_BUFFERED
         self.past: QueryPast | None = None
         self.facade: Callable[[], Any] = lambda: None
@@ -167,7 +167,18 @@ class Runtime:
 
     @property
     def transactions(self) -> int:
-        """How many transactions have been applied."""
+        """How many transactions have been applied: the number of the next one."""
+        self.flush()
+        return self.next_seq
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next transaction; closes of windows have none."""
+        return self.done - self.closes
+
+    @property
+    def position(self) -> int:
+        """How many transactions and closes of windows have been applied."""
         self.flush()
         return self.done
 
@@ -247,12 +258,16 @@ class Runtime:
         if self.one_by_one and len(piece[1]) > 1:
             self._divide_first()
             return
-        with self.schedule.one_input:
+        schedule = self.schedule
+        schedule.inputs += 1
+        try:
             if self._is_behind:
-                self.schedule.advance(self.clock)
+                schedule.advance(self.clock)
             self.underway = piece, [piece[0]], self.done
             self.queue.popleft()
             self._run(piece, queued=True)
+        finally:
+            schedule.inputs -= 1
 
     def _divide_first(self) -> None:
         """Let each of the first transactions of the queue be a piece of its own."""
@@ -288,11 +303,17 @@ class Runtime:
         yield from (*self.buffer.held_ids(), *self.schedule.buffer.held_ids())
 
     def _run(
-        self, piece: ingest.Transactions, *, derived: bool = False, queued: bool = False
+        self,
+        piece: ingest.Transactions,
+        *,
+        derived: bool = False,
+        queued: bool = False,
+        closes: int = 0,
     ) -> None:
         """Apply transactions, and do what they cause.
 
-        Those that are `derived` are not input; those that were `queued` have been admitted.
+        Those that are `derived` are not input, as `closes` of windows are not; those that were
+        `queued` have been admitted.
         """
         schedule = self.schedule
         recorder = None if derived else schedule.recording
@@ -302,12 +323,18 @@ class Runtime:
             if not schedule.running:
                 self.underway = piece, [piece[0]], self.done
                 schedule.accepted += 1
-            schedule.perform(lambda: self._apply_piece(piece, recorder), ("changes", self.done))
+            work = partial(self._apply_piece, piece, recorder, closes)
+            schedule.perform(work, ("changes", self.done))
         else:
-            self._apply_piece(piece, recorder)
+            self._apply_piece(piece, recorder, closes)
 
-    def _apply_piece(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
-        """Apply transactions, all or none; of several, those that fail are left out."""
+    def _apply_piece(
+        self, piece: ingest.Transactions, recorder: InputRecorder | None, closes: int = 0
+    ) -> None:
+        """Apply transactions, all or none; of several, those that fail are left out.
+
+        `closes` is the number of transactions if they are closes of windows, else 0.
+        """
         changes, times, txs = piece
         self.schedule.settled, underway, deltas = None, self.underway, None
         many = len(times)
@@ -320,7 +347,7 @@ class Runtime:
             if ALWAYS:
                 self.reclaimer.verify(changes[:, VALUES:])
             if len(changes) and (batches := self.store.apply(changes)):
-                stamps = TransactionTimes(times, txs, self.done)
+                stamps = TransactionTimes(times, txs, self.done, self.closes)
                 deltas = self.queries.react(batches, stamps, changes)
             elif len(changes) >= SEVERAL or not self.done % SEVERAL:
                 self.queries.observe(changes)  # of single changes without effect, some
@@ -335,6 +362,7 @@ class Runtime:
             # here, as what is interrupted before is applied by the next call.
             self.schedule.clock = clock
             self.done += many
+            self.closes += closes
             self.unnotified, self.recent, self.underway = notices, recent, None
         except Exception as error:
             if many == 1 or isinstance(error, StoreError):  # refused: undone, and not done again
@@ -344,11 +372,11 @@ class Runtime:
                 raise
             transaction.recover(self)
             self._divide_first()
-            self._apply_one_by_one(many, recorder)
+            self._apply_one_by_one(many, recorder, close=int(closes > 0))
         if self.unnotified or self.schedule.failure is not None:
             self._notify()
 
-    def _apply_one_by_one(self, many: int, recorder: InputRecorder | None) -> None:
+    def _apply_one_by_one(self, many: int, recorder: InputRecorder | None, *, close: int) -> None:
         """Apply the first pieces of the queue, of one transaction each; leave those out that fail.
 
         If one cannot be undone, the others wait until it is.
@@ -358,7 +386,7 @@ class Runtime:
                 one, many = self.queue[0], many - 1
                 self.underway = one, [one[0]], self.done
                 self.queue.popleft()
-                self.schedule.attempt(partial(self._apply_piece, one, recorder))
+                self.schedule.attempt(partial(self._apply_piece, one, recorder, close))
 
     def drained(self, query: Query, taken: list[tuple[Ints, TransactionTimes]]) -> None:
         """Deltas are about to be taken out of the history of a query."""
@@ -378,7 +406,7 @@ class Runtime:
     def _emit(self, outputs: Mapping[int, Ints], time: int) -> None:
         self.last_tx += 1
         self.done += 1
-        stamps = TransactionTimes((time,), (self.last_tx,), self.done - 1)
+        stamps = TransactionTimes((time,), (self.last_tx,), self.done - 1, self.closes)
         deltas = self.queries.take(outputs, stamps)
         if self.schedule.item is not None and self.underway is not None:
             self.applied.steps += self.underway[1]
@@ -445,9 +473,12 @@ class Runtime:
         if (time is not None and time != schedule.clock) or self._is_behind:
             if schedule.followers:
                 with schedule:
-                    with schedule.one_input:
+                    schedule.inputs += 1
+                    try:
                         self.reach(time)
                         self.write(diff, ids, None)
+                    finally:
+                        schedule.inputs -= 1
                     if schedule.notices:
                         self.flush()
                 return
@@ -499,9 +530,12 @@ class Runtime:
             storage.refuse_redundant(self, changes)  # and it does not move the clock
         if moves and schedule.followers:
             with schedule:
-                with schedule.one_input:
+                schedule.inputs += 1
+                try:
                     self.reach(time)
                     self.commit(changes, None)
+                finally:
+                    schedule.inputs -= 1
                 if schedule.notices:
                     self.flush()
             return
@@ -603,21 +637,26 @@ class Runtime:
         if len(quads):
             self.reach(None)  # there are no windows: it only raises watermarks
 
-    def apply_at(self, times: Longs, changes: Ints) -> None:
-        """Apply a transaction for each of some times, as windows do at their closes."""
+    def apply_now(self, changes: Ints) -> None:
+        """Apply a transaction that is not input, at the time of the clock."""
+        self.flush()
+        self.last_tx += 1
+        self._run((changes, (self.clock,), (self.last_tx,)), derived=True)
+
+    def apply_closes(self, times: Longs, changes: Ints) -> None:
+        """Apply the changes of windows at some closes, which do not count as transactions."""
         self.flush()
         self.reject_inside_callback("a stream")
-        many, first = len(times), self.last_tx + 1
+        many = len(times)
         stamps = np.maximum(times, self.clock) if many > 1 else (max(times.item(), self.clock),)
-        self.last_tx += many
         self.schedule.clock = int(stamps[-1])
-        self._run((changes, stamps, range(first, first + many)), derived=True)
+        self._run((changes, stamps, (self.last_tx,) * many), derived=True, closes=many)
 
     def pass_closes(self, many: int, time: int) -> None:
-        """Count the transactions of closes of windows that change nothing, the last at a time."""
-        self.last_tx += many
+        """Pass closes of windows that change nothing, the last at a time."""
         self.schedule.clock = max(self.schedule.clock, time)
         self.done += many
+        self.closes += many
 
     def _apply_whole(self, rows: ingest.Changes, times: Longs, txs: Longs) -> None:
         if problem := self._first_problem(rows, times):
@@ -659,9 +698,12 @@ class Runtime:
         with self.schedule:
             for one in ingest.one_by_one(piece):
                 ingest.check_order(self.clock, one[1])  # a callback may have advanced the clock
-                with self.schedule.one_input:
+                self.schedule.inputs += 1
+                try:
                     self.reach(int(one[1][0]))
                     self._run(one)
+                finally:
+                    self.schedule.inputs -= 1
                 self.flush()
 
     # --- standing queries ---
@@ -683,7 +725,8 @@ class Runtime:
         storage.check_complete(self.store)
         asked = AskedQuery(select, strategy, plan)
         query = Query(self, chosen, asked, self.queries.free_name(name), history)
-        stamps = TransactionTimes((self.clock,), (max(self.last_tx, 0),), self.done - 1)
+        last = (max(self.last_tx, 0),)
+        stamps = TransactionTimes((self.clock,), last, self.done - 1, self.closes)
         self.queries.add(query, stamps)
         return query
 

@@ -50,24 +50,6 @@ class _Input:
         self.taken = to
 
 
-class _OneInput:
-    """`with one_input:` around what is one input, with all that it makes due before.
-
-    Not made by `contextmanager`, which would take longer than a change.
-    """
-
-    __slots__ = ("depth",)
-
-    def __init__(self) -> None:
-        self.depth = 0
-
-    def __enter__(self) -> None:
-        self.depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.depth -= 1
-
-
 FAILED: Final = object()
 """What `attempt` returns if something was raised."""
 
@@ -99,8 +81,9 @@ class Scheduler:
         self.next: deque[Callable[[], None]] = deque()
         self.finish_input: Callable[[], None] = lambda: None
         """The runtime runs callbacks, and takes in what they have written."""
-        self.one_input = _OneInput()
-        self._written = 0
+        self.inputs = self._written = 0
+        """How many inputs are under way, each inside of the one before. Counted in place, with
+        `finally`: the calls of a context manager may be interrupted. And what a callback wrote."""
         self.host: ItemHost | None = None
         """The runtime, if pieces of input are to happen wholly or not at all, for rules too."""
         self.item: WorkItem | None = None
@@ -178,7 +161,7 @@ class Scheduler:
     @property
     def is_between_inputs(self) -> bool:
         """Whether no input is under way, so that callbacks may run."""
-        inside = self.one_input.depth or self._recorded
+        inside = self.inputs or self._recorded
         return not (self.running or inside or self.calling_back)
 
     @property
@@ -208,13 +191,15 @@ class Scheduler:
         If it is interrupted before it is accepted, it comes again.
         """
         self._written, before = 0, self.accepted
+        self.inputs += 1
         try:
-            with self.one_input:
-                self.attempt(self.next[0])
+            self.attempt(self.next[0])
         except BaseException:
             if self.accepted != before:
                 self.next.popleft()
             raise
+        finally:
+            self.inputs -= 1
         self.next.popleft()
 
     def take_each(self, inputs: Sequence[Callable[[], None]]) -> None:
@@ -392,8 +377,11 @@ class Scheduler:
             self.check_input()
         with self:
             if self.recorder is None:
-                with self.one_input:
+                self.inputs += 1
+                try:
                     result = work()
+                finally:
+                    self.inputs -= 1
             else:
                 result = self._take_recorded(work, kind, *what)
             if self.notices and self.is_between_inputs:
@@ -499,8 +487,11 @@ class Scheduler:
                 self.resume()
             if self.unreleased and not (self._feeding or self.releasing):
                 for stream, release in list(self.unreleased.items()):
-                    with self.one_input:
+                    self.inputs += 1
+                    try:
                         release()
+                    finally:
+                        self.inputs -= 1
                     self.unreleased.pop(stream, None)
 
     def resume(self) -> None:
@@ -514,8 +505,11 @@ class Scheduler:
         try:
             with self:
                 while self.waiting:
-                    with self.one_input:
+                    self.inputs += 1
+                    try:
                         self._take_first()
+                    finally:
+                        self.inputs -= 1
         finally:
             self._feeding = False
 
@@ -659,8 +653,12 @@ class Scheduler:
                 self.raised = to
             return
         if cause is not ALL_STREAMS:  # what moves the clock is recorded, and moves it in a replay
-            with self, self.one_input:
-                self._advance(to, cause)
+            with self:
+                self.inputs += 1
+                try:
+                    self._advance(to, cause)
+                finally:
+                    self.inputs -= 1
             return
         with self:
             self.take_input(lambda: self._advance(to, cause), "clock", to)

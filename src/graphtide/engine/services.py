@@ -168,7 +168,7 @@ class ServiceTables:
             gone += _quads(runtime, graph, {row: old[row] for row in old.keys() - new.keys()})
         if changed:
             changes = np.concatenate([_signed(gone, -1), _signed(come, 1)])
-            runtime.apply_at(np.array([runtime.clock]), changes)
+            runtime.apply_now(changes)
             self.held += len(come) - len(gone)
         self._tables.update(tables)
         return changed

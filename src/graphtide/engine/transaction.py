@@ -289,6 +289,7 @@ class RuntimeSavepoint(NamedTuple):
     underway: Underway | None
     queue: tuple[Transactions, ...]
     done: int
+    closes: int
     last_tx: int
     recent: Recent | None
     counted: Any
@@ -375,7 +376,7 @@ class RuntimeItems:
         runtime.applied, underway = AppliedSteps(), runtime.underway
         in_steps = underway is not None and underway[0] is None
         counted = runtime.counted if in_steps else runtime.store.counted()
-        numbers = runtime.done, runtime.last_tx
+        numbers = runtime.done, runtime.closes, runtime.last_tx
         return RuntimeSavepoint(underway, tuple(runtime.queue), *numbers, runtime.recent, counted)
 
     def roll_back(self, to: RuntimeSavepoint) -> None:
@@ -387,6 +388,7 @@ class RuntimeItems:
             store.recount(to.counted)
             runtime.queries.rebuild(store, to.done)
             runtime.store, runtime.done, runtime.underway = store, to.done, None
+        runtime.closes = to.closes
         runtime.applied.put_back(to.done)
         queue, last_tx = deque(to.queue), to.last_tx
         if to.underway is not None:

@@ -43,7 +43,8 @@ def run_update(
         reject_lookups(1)
     folder = None if load_from is None else Path(load_from)
     with runtime.schedule:
-        with runtime.schedule.one_input:
+        runtime.schedule.inputs += 1
+        try:
             stamp = runtime.reach(time)
             transaction = MultiStepTransaction(runtime)
             with runtime.in_steps(transaction.steps):
@@ -52,6 +53,8 @@ def run_update(
                     for operation in request.operations
                 )
                 runtime.emit(transaction.outputs(), stamp)
+        finally:
+            runtime.schedule.inputs -= 1
         if runtime.schedule.notices:
             runtime.flush()
     return changed

@@ -18,6 +18,7 @@ from graphtide.engine.results import (
     SHOWN_ROWS,
     Delta,
     DeltaRow,
+    Place,
     TransactionTimes,
     WindowResult,
     answer_table,
@@ -170,7 +171,7 @@ class Query:
         self._host.settle()
         found: list[Delta] = []
         for net, stamps in reversed(self._history):
-            if len(found) >= limit or stamps.first + int(net[-1, TX]) <= after:
+            if len(found) >= limit or stamps.seq(int(net[-1, TX])) <= after:
                 break
             each = self._delta(net, stamps).by_transaction()
             found[:0] = [delta for delta in each if delta.seq > after]
@@ -187,9 +188,9 @@ class Query:
         found: deque[tuple[Ints, TransactionTimes]] = deque()
         reached = not self._evicted and self.begins_at <= seq + 1
         for net, stamps in reversed(self._history):
-            if stamps.first + int(net[0, TX]) <= seq:
+            if stamps.seq(int(net[0, TX])) <= seq:
                 reached = True
-                if stamps.first + int(net[-1, TX]) <= seq:
+                if stamps.seq(int(net[-1, TX])) <= seq:
                     break
             found.appendleft((net, stamps))
         if reached:
@@ -430,10 +431,10 @@ class Query:
         return self._explainer().why_not(bindings)
 
     @synchronized
-    def why_moved(self, row: DeltaRow, index: int, *, every: bool, limit: int) -> Explanation:
-        """Why a row of a delta came or went; `index` is the number of its transaction."""
+    def why_moved(self, row: DeltaRow, place: Place, *, every: bool, limit: int) -> Explanation:
+        """Why a row of a delta came or went with the transaction at a place."""
         explainer = self._explainer()
-        return explainer.why_moved(row.row, row.diff, index, row.time, every=every, limit=limit)
+        return explainer.why_moved(row.row, row.diff, place, row.time, every=every, limit=limit)
 
     def _explainer(self) -> explanations.Explainer:
         events = None if self.windows is None else self.windows.events

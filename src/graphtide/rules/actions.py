@@ -20,6 +20,7 @@ from graphtide.functions.templates import blank_label, fill_template
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.lang.tide.references import references_in
 from graphtide.rdf.kinds import BLANK, IRI
+from graphtide.rdf.terms import TripleTerm
 from graphtide.rules.compile import times_in
 from graphtide.rules.temporal import Span, time_values
 
@@ -43,14 +44,18 @@ Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 class Insertions:
     """The INSERT templates of a rule, filled in for many firings at once.
 
-    `variables` are those of the columns of its matches.
+    `variables` are those of the columns of its matches, `identify` returns the id of a firing.
     """
 
     def __init__(
-        self, rule: RuleDeclaration, variables: tuple[Var, ...], terms: TermDictionary
+        self,
+        rule: RuleDeclaration,
+        variables: tuple[Var, ...],
+        terms: TermDictionary,
+        identify: Callable[[Firing], str],
     ) -> None:
-        self._rule = rule.name
         self._terms = terms
+        self._identify = identify
         self._column = {v: 1 + at for at, v in enumerate(variables)}
         self._templates = [
             (number, action.template)
@@ -58,14 +63,17 @@ class Insertions:
             if isinstance(action, Insert)
         ]
 
-    def quads(self, rows: Ints, numbers: Longs) -> tuple[Ints, Longs]:
-        """The quads of some matches, whose firings have numbers; and the match of each quad."""
+    def quads(self, rows: Ints, firing: Callable[[int], Firing]) -> tuple[Ints, Longs]:
+        """The quads of some matches, and the match of each quad.
+
+        `firing` returns the firing of a match, given by its place.
+        """
         parts: list[Ints] = []
         places: list[Longs] = []
         for action, template in self._templates:
             blanks: dict[str, Ints] = {}
             for triple in template:
-                quads = self._filled(triple, rows, numbers, action, blanks)
+                quads = self._filled(triple, rows, firing, action, blanks)
                 fits = self._fits(quads, triple)
                 parts.append(quads[fits])
                 places.append(np.flatnonzero(fits))
@@ -74,9 +82,13 @@ class Insertions:
         return np.concatenate(parts)[order], place[order]
 
     def _filled(
-        self, triple: TriplePattern, rows: Ints, numbers: Longs, action: int,
+        self,
+        triple: TriplePattern,
+        rows: Ints,
+        firing: Callable[[int], Firing],
+        action: int,
         blanks: dict[str, Ints],
-    ) -> Ints:  # fmt: skip
+    ) -> Ints:
         quads = np.zeros((len(rows), 4), np.int32)
         parts = [triple.subject, triple.predicate, triple.object]
         if not isinstance(triple.graph, DefaultGraph):
@@ -86,7 +98,7 @@ class Insertions:
                 quads[:, column] = rows[:, self._column[part]] if part in self._column else 0
             elif isinstance(part, BlankNode):
                 if part.value not in blanks:
-                    blanks[part.value] = self._blanks(part, rows, numbers, action)
+                    blanks[part.value] = self._blanks(part, rows, firing, action)
                 quads[:, column] = blanks[part.value]
             else:
                 quads[:, column] = self._terms.encode(part)
@@ -102,7 +114,9 @@ class Insertions:
             fits &= kinds[quads[:, 3]] == IRI
         return fits
 
-    def _blanks(self, node: BlankNode, rows: Ints, numbers: Longs, action: int) -> Ints:
+    def _blanks(
+        self, node: BlankNode, rows: Ints, firing: Callable[[int], Firing], action: int
+    ) -> Ints:
         """A new blank node for each firing, with the label that `Updates` would give it."""
         texts = {
             v.name: self._terms.decode_column(rows[:, at]).to_pylist()
@@ -110,20 +124,27 @@ class Insertions:
         }
         names = sorted(texts)
         labels = []
-        for place, number in enumerate(numbers.tolist()):
+        for place in range(len(rows)):
             cells = [f"{n} {texts[n][place]}" for n in names if texts[n][place] is not None]
-            scope = action_scope(self._rule, number, action)
+            scope = action_scope(self._identify(firing(place)), action)
             labels.append(f"_:{blank_label(node.value, sorted(cells), scope)}")
         return self._terms.intern_column(labels)
 
 
-def action_scope(rule: str, number: int, action: int) -> str:
-    """The scope of blank node labels: one action of one firing.
+def action_scope(firing: str, action: int) -> str:
+    """Returns the scope of blank node labels: one action of the firing with an id.
 
-    >>> action_scope("Mend", 7, 0)
-    'Mend 7 0'
+    >>> action_scope("0c1f", 0)
+    '0c1f 0'
     """
-    return f"{rule} {number} {action}"
+    return f"{firing} {action}"
+
+
+def _has_blank(part: object) -> bool:
+    """True if a part of a template is, or contains, a blank node."""
+    if isinstance(part, TripleTerm):
+        return _has_blank(part.subject) or _has_blank(part.object)
+    return isinstance(part, BlankNode)
 
 
 Part = Var | int
@@ -134,9 +155,16 @@ Quad = tuple[Part, Part, Part, Part | None]
 class Updates:
     """The INSERT and DELETE templates of a rule, filled in for one firing."""
 
-    def __init__(self, rule: RuleDeclaration, row: ActionRow, terms: TermDictionary) -> None:
+    def __init__(
+        self,
+        rule: RuleDeclaration,
+        row: ActionRow,
+        terms: TermDictionary,
+        identify: Callable[[Firing], str],
+    ) -> None:
         self._terms = terms
         self._row = row
+        self._identify = identify
         self._actions = [
             (number, action, self._quads(action.template))
             for number, action in enumerate(rule.actions)
@@ -163,8 +191,8 @@ class Updates:
         for number, action, quads in self._actions:
             there = isinstance(action, Insert)
             if quads is None:
-                scope = action_scope(pending.rule, pending.number, number)
-                row = self._row.of(pending.firing())
+                firing = pending.firing()
+                scope, row = action_scope(self._identify(firing), number), self._row.of(firing)
                 for filled in fill_template(action.template, row, scope=scope):
                     wanted[quad_ids(self._terms, *filled)] = there
                 continue
@@ -216,7 +244,7 @@ class Actions:
         self._policy = policy
         self._terms = terms
         self._row = ActionRow(rule)
-        self._updates = Updates(rule, self._row, terms)
+        self._updates = Updates(rule, self._row, terms, engine.id_of)
         self._calls = [
             (number, each)
             for number, each in enumerate(rule.actions)
@@ -230,12 +258,22 @@ class Actions:
             for number, each in enumerate(rule.actions)
             if isinstance(each, Retract | Emit)
         ]
+        self._names_blanks = {
+            number: any(
+                _has_blank(part)
+                for triple in each.template
+                for part in (triple.subject, triple.predicate, triple.object)
+            )
+            for number, each in self._others
+            if isinstance(each, Emit)
+        }
+        """By action, whether what it emits has new blank nodes."""
         self._looks = bool(self._calls or self._others)
         self.insertions: Insertions | None = None
 
     def inserts_only(self, variables: tuple[Var, ...]) -> None:
         """The actions are independent: many firings may be applied at once."""
-        self.insertions = Insertions(self._rule, variables, self._terms)
+        self.insertions = Insertions(self._rule, variables, self._terms, self._engine.id_of)
 
     def carry_out(self, pending: PendingFiring) -> None:
         """Run them, under the error policy."""
@@ -260,25 +298,34 @@ class Actions:
         row = {} if firing is None else self._row.of(firing)
         for number, action in self._calls:
             given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
-            self._call(action.function, given, f"{pending.number}-{number}")
+            self._call(action.function, given, firing, number)
         self._effects.set_present(self._updates.changes(pending))
         for number, other in self._others:
             match other:
                 case Retract(event) if firing is not None and firing.match is not None:
                     self._engine.retract(firing.match.events[event])
                 case Emit(stream, template):
-                    scope = action_scope(pending.rule, pending.number, number)
+                    scope = ""
+                    if firing is not None and self._names_blanks[number]:
+                        scope = action_scope(self._engine.id_of(firing), number)
                     quads = fill_template(template, row, scope=scope)
                     self._emit(str(stream), [(s, p, o) for s, p, o, _ in quads])
                 case _:
                     pass
 
-    def _call(self, name: str, given: list[Term | None], number: str) -> None:
-        """Call a function, with the id of the firing if it takes that."""
-        firing = f"{self._engine.name}-{self._rule.name}-{number}"
-        more = {"firing_id": firing} if name in self._takes_id else {}
+    def _call(
+        self, name: str, given: list[Term | None], firing: Firing | None, action: int
+    ) -> None:
+        """Call a function for an action of a firing, with the id of the firing if it takes that.
+
+        The name of the call is for undo and replay alone: it need only be the same there.
+        """
+        number, more = 0 if firing is None else firing.number, {}
+        if firing is not None and name in self._takes_id:
+            more = {"firing_id": self._engine.id_of(firing)}
+        call = f"{self._engine.name}-{self._rule.name}-{number}-{action}"
         writes = name in self._writes
-        self._engine.call(firing, lambda: self._functions[name](*given, **more), writes=writes)
+        self._engine.call(call, lambda: self._functions[name](*given, **more), writes=writes)
 
     def _emit(self, stream: str, triples: list[tuple[Term, Term, Term]]) -> None:
         """Publish an event to the rules at once, and to the stream when the cascade is done."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -210,6 +211,10 @@ class ConflictSet:
                 for key, number in self._heap
             ]
             heapify(self._heap)
+
+    def first_time(self) -> float:
+        """Returns the earliest time of a match that waits."""
+        return min((each.firing.time for each in self._waiting.values()), default=inf)
 
     def first_since(self) -> dict[str, int]:
         """By rule, the least number of transactions before an event of an activation."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import Agenda
     from graphtide.rules.change_events import ChangeSource, RowChange
+    from graphtide.rules.firing import Firing
     from graphtide.rules.rule_set import RuleEntry
     from graphtide.rules.runtime import RuleEngine
     from graphtide.streams.registry import Streams
@@ -57,9 +59,9 @@ class GraphConnection:
         return self._runtime.clock
 
     @property
-    def transactions(self) -> int:
-        """How many transactions the graph has committed."""
-        return self._runtime.transactions
+    def position(self) -> int:
+        """How many transactions and closes of windows the graph has applied."""
+        return self._runtime.position
 
     @property
     def limits(self) -> Limits:
@@ -345,11 +347,15 @@ class GraphEffects:
             assert insertions is not None  # noqa: S101 - seen above
             own = np.flatnonzero(agenda.which == number)
             rows = share.matches.rows[agenda.row[own]]
-            quads, at = insertions.quads(rows, agenda.first + own)
+            quads, at = insertions.quads(rows, partial(_firing_at, agenda, own))
             parts.append(quads)
             firings.append(own[at])
         self._graph.insert_each(np.concatenate(parts), np.concatenate(firings), agenda.times())
         return True
+
+
+def _firing_at(agenda: Agenda, places: Longs, place: int) -> Firing:
+    return agenda[int(places[place])]
 
 
 def _insertions(entry: RuleEntry) -> Insertions | None:

@@ -20,6 +20,7 @@ from graphtide.algebra.nodes import Bgp, Filter, Join, Node, Project, TriplePatt
 from graphtide.errors import CascadeError
 from graphtide.functions.templates import fill_template
 from graphtide.rdf.holders import Holders
+from graphtide.rules.identity import FiringIds
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
@@ -188,6 +189,7 @@ class FiringLog(Sequence["Firing"]):
         self._parts: deque[tuple[int, Sequence[Firing]]] = deque([(0, [])])
         """Each with the number of firings before it. What a firing adds is one step, which an
         interrupt cannot divide."""
+        self.ids = FiringIds()
 
     @property
     def total(self) -> int:
@@ -233,6 +235,7 @@ class FiringLog(Sequence["Firing"]):
         >>> list(log)
         [1]
         """
+        self.ids.cut(total)
         while len(self._parts) > 1 and self._parts[-1][0] >= total:
             self._parts.pop()
         before, last = self._parts[-1]

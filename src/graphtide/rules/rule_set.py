@@ -189,7 +189,7 @@ class RuleSet:
 
     def catch_up(self) -> None:
         """Apply the changes that transactions made to the facts."""
-        done = self._graph.transactions
+        done = self._graph.position
         if done != self._seen:
             for each in self._rules.values():
                 each.matcher.catch_up()

@@ -11,6 +11,7 @@ does, the rules are rolled back to the event that caused it, and go on from ther
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from graphtide.rules.conflicts import Activation, ConflictSet
     from graphtide.rules.detection import Detection
     from graphtide.rules.effects import Effects, GraphConnection
-    from graphtide.rules.firing import EngineSavepoint
+    from graphtide.rules.firing import EngineSavepoint, Firing
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
     from graphtide.rules.running.tracing import Tracer
@@ -97,6 +98,7 @@ class RuleEngine:
         conflicts, detection = self.conflicts, self.detection
         return {
             "fired": self.log.total,
+            "ids": self.log.ids.dump(),
             "ended": self._cascade.ended,
             "conflicts": None if conflicts is None else conflicts.dump(),
             "rules": self.rules.dump({} if conflicts is None else conflicts.first_since()),
@@ -106,6 +108,7 @@ class RuleEngine:
     def load(self, saved: Mapping[str, Any]) -> None:
         """Go on with a saved state; firings from before are not retained."""
         self.log.start_at(saved["fired"])
+        self.log.ids.load(saved["ids"])
         self._cascade.ended = {kind: (time, many) for kind, (time, many) in saved["ended"].items()}
         self.rules.load(saved["rules"])
         if self.conflicts is not None:
@@ -126,6 +129,10 @@ class RuleEngine:
 
     def savepoint(self) -> tuple[EngineSavepoint, int]:
         """What `roll_back` needs."""
+        waiting = self.conflicts
+        self.log.ids.forget_before(
+            self.clock, lambda: inf if waiting is None else waiting.first_time()
+        )
         return self._cascade.protect(self._effects, self.conflicts), self.batch_size
 
     def roll_back(self, to: tuple[EngineSavepoint, int]) -> None:
@@ -237,6 +244,10 @@ class RuleEngine:
     def call(self, firing: str, function: Callable[[], object], *, writes: bool) -> None:
         """Call a function for an action; only some `writes` the graph."""
         self._schedule.call(firing, function, writes=writes)
+
+    def id_of(self, firing: Firing) -> str:
+        """Returns the id of a firing, by which a function of CALL can tell that it comes again."""
+        return self.log.ids.of(firing, self.clock)
 
     def fire(self, activation: Activation) -> None:
         """Fire an activation of the conflict set, with all that it causes."""
@@ -400,7 +411,7 @@ class RuleEngine:
     def _match(self, events: EventBatch) -> list[RuleMatches]:
         before = events.transactions
         with self._allowed():
-            return self.rules.take(events, self._graph.transactions if before is None else before)
+            return self.rules.take(events, self._graph.position if before is None else before)
 
     def _allowed(self) -> Allowance:
         """What matching events may take; actions are not part of it, which may call users' code."""
@@ -409,7 +420,7 @@ class RuleEngine:
     def _take_many(self, events: EventBatch, causes: Longs | None) -> int:
         """Match several events, and fire what they complete; how many of them are through."""
         if events.transactions is None:  # actions commit more of them
-            events = replace(events, transactions=self._graph.transactions)
+            events = replace(events, transactions=self._graph.position)
         saved, order = self.rules.savepoint(), self.rules.order
         states = None if self._is_independent() else saved
         try:

@@ -189,7 +189,7 @@ class WindowRegistry:
     def keep_readers(self, queries: Collection[reports.WindowReader]) -> None:
         """Drop what queries have left that could not be registered.
 
-        A window without readers would close, and each close counts as a transaction.
+        A window without readers would retain events, and close.
         """
         for number, placed in list(self._windows.items()):
             placed.queries = [query for query in placed.queries if query in queries]
@@ -220,7 +220,7 @@ class WindowRegistry:
         quads = self._runtime.store.quads()
         left = quads[quads[:, GRAPH] == graph]
         if len(left):
-            self._runtime.apply_at(np.array([self._runtime.clock]), signed(left, -1))
+            self._runtime.apply_closes(np.array([self._runtime.clock]), signed(left, -1))
 
     def rising(self, cause: object) -> tuple[Stream, ...]:
         """Return the streams whose watermarks rise for some cause of a move of the clock."""
@@ -361,15 +361,15 @@ class WindowRegistry:
             self._marks.pop()
 
     def _is_applied(self, report: reports.WindowReport) -> bool:
-        return report.first is not None and self._runtime.transactions > report.first
+        return report.first is not None and self._runtime.position > report.first
 
     def _report(self, report: reports.WindowReport) -> None:
         """Apply the changes of some closes, and let each query report at its own of them."""
         applied = self._is_applied(report)
         if report.first is None:
-            report.first = self._runtime.transactions
+            report.first = self._runtime.position
         if not applied:
-            self._runtime.apply_at(report.times, report.changes)
+            self._runtime.apply_closes(report.times, report.changes)
         while report.own:
             query, places = next(iter(report.own.items()))
             if len(places):

@@ -105,7 +105,7 @@ class Twins:
             rows.append([tuple(map(encode, t)) for t in triples(kind, x, y, self.number)])
             ends.append(self.now)
         batch = make_events(rows, ends, duration)
-        since = self.connection.transactions
+        since = self.connection.position
 
         def ask(each):
             each.catch_up()
