@@ -292,6 +292,79 @@ def absent(kind: str) -> Job:
     return job
 
 
+FEEDING: Final = f"""PREFIX : <{SPACE}>
+EVENT Report(?k) AS {{ ?k a :Report }}
+EVENT Doubt(?k) AS {{ ?k a :Doubt }}
+QUERY Alarms AS SELECT ?k {{ ?k :state :alarm . ?k :watched :yes }}
+EVENT Raised(?k) ON APPEAR OF Alarms(?k)
+RULE First ON Report(?k) THEN EMIT :doubts {{ ?k a :Doubt }}
+RULE Second WHEN FACT {{ ?k :watched :yes }} EVENT d = Doubt(?k) THEN INSERT {{ ?k :state :alarm }}
+RULE Third ON Raised(?k) THEN DELETE {{ ?k :state :alarm }}"""
+"""A report is doubted; a doubt about a key that is watched raises an alarm, which is cleared."""
+
+REPORTED: Final = 0.1
+"""The share of events that are reports; no rule reads the others."""
+
+
+def feeding(size: int, seed: int) -> tuple[Figures, float]:
+    """Rules that feed each other; arrays of events are pushed, and a tenth of them matters."""
+    rng, graph = np.random.default_rng(seed), LiveGraph()
+    program = graph.run(Program.parse(FEEDING))
+    keys = graph.terms.encode_column([iri(f"k{n}") for n in range(KEYS)])
+    watched = keys[::2]
+    p, o = graph.terms.encode(iri("watched")), graph.terms.encode(iri("yes"))
+    graph.apply_ids(watched, np.full(len(watched), p, np.int32), np.full(len(watched), o, np.int32))
+    drawn = rng.integers(0, KEYS, size)
+    reports = rng.random(size) < REPORTED
+    quads = np.zeros((size, 4), np.int32)
+    quads[:, 0], quads[:, 1] = keys[drawn], graph.terms.encode(TYPE)
+    kinds = graph.terms.encode_column([iri("Other"), iri("Report")])
+    quads[:, 2] = kinds[reports.astype(np.int64)]
+    times = np.arange(size, dtype=np.int64)
+    with measured() as watch:
+        pushed(graph, times, quads)
+        found = program.fired
+    expected = int(reports.sum()) + 2 * int((drawn[reports] % 2 == 0).sum())
+    expect(found, expected, "firings")
+    return {"events": round(size / watch.seconds)}, watch.busy
+
+
+WAITING: Final = f"""PREFIX : <{SPACE}>
+EVENT Opened(?d) AS {{ ?d a :Opened }}
+EVENT Closed(?d) AS {{ ?d a :Closed }}
+QUERY Lost AS SELECT ?d {{ ?d :state :lost . ?d :floor ?f }}
+EVENT Missed(?d) ON APPEAR OF Lost(?d)
+PATTERN Visit(?d) AS Opened(?d) -> Closed(?d)
+RULE Search ON Missed(?d) THEN INSERT {{ ?d :searched :yes }}"""
+
+
+def waiting(size: int, seed: int) -> tuple[Figures, float]:
+    """A token waits for each event; then single changes of the graph fire a rule each."""
+    rng, graph = np.random.default_rng(seed), LiveGraph()
+    program = graph.run(Program.parse(WAITING))
+    names = route_sensor_engine.numbered_iris(f"{SPACE}d", size)
+    ids = route_sensor_engine.encode_pieces(graph, names)
+    quads = np.zeros((size, 4), np.int32)
+    quads[:, 0], quads[:, 1] = ids, graph.terms.encode(TYPE)
+    quads[:, 2] = graph.terms.encode(iri("Opened"))
+    with measured() as watch:
+        pushed(graph, np.arange(size, dtype=np.int64), quads)
+        expect(program.fired, 0, "firings")
+    doors = rng.choice(size, min(UPDATES, size), replace=False).tolist()
+
+    def changes() -> Iterator[Callable[[], object]]:
+        for door in doors:
+            graph.insert(iri(f"d{door}"), iri("floor"), iri("ground"))
+            yield partial(graph.insert, iri(f"d{door}"), iri("state"), iri("lost"))
+
+    figures = {"events": round(size / watch.seconds), **percentiles(changes())}
+    expect(program.fired, len(doors), "firings")
+    figures["peak memory"] = peak_rss_mb()
+    graph.publish([(iri(f"d{doors[0]}"), TYPE, iri("Closed"))], time=size)
+    expect(program.matched("Visit"), 1, "visits")
+    return figures, watch.busy
+
+
 # ---- windows -------------------------------------------------------------------------------------
 
 WINDOW: Final = """PREFIX : <http://example.org/>
@@ -370,6 +443,8 @@ JOBS: Final[dict[str, Job]] = {
     "sequence with CALL": in_program("RULE R WHEN EVENT s = Sequence(?k) THEN CALL note(?k)"),
     "NO EVENT": absent("NO EVENT"),
     "absence": absent("absence"),
+    "rules that feed each other": feeding,
+    "waiting tokens": waiting,
     "window, calls": window(look=False),
     "window, each result read": window(look=True),
     "start": start,
