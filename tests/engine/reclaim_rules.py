@@ -8,7 +8,7 @@ from graphtide import LiveGraph, Program
 from graphtide.patterns import history
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rules import agenda, detection, firing
-from graphtide.rules.matching import absence, memory, plain_absence
+from graphtide.rules.matching import absence, memory
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 STREAM = "<http://example.org/s>"
@@ -173,8 +173,8 @@ RULES = {
     firings_while_they_are_read: [firing.PendingFirings],
     match_without_its_forbidden_event: [absence.Absence],
     forbidden_event_before_its_match: [absence.Absence],
-    match_whose_forbidden_event_is_filtered: [plain_absence.PendingMatches],
-    filtered_event_before_its_match: [memory.EventMemory],
+    match_whose_forbidden_event_is_filtered: [absence.Absence],
+    filtered_event_before_its_match: [absence.Absence],
     facts_and_events: [],
     waiting_activations: [],
     tokens_of_a_pattern: [detection.PatternRunner],

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.rules.change_events import RowTracker
     from graphtide.rules.firing import Firing
-    from graphtide.rules.matching.absence import AnyAbsence
-    from graphtide.rules.matching.plain_absence import Denial
+    from graphtide.rules.matching.absence import Absence
+    from graphtide.rules.matching.no_events import Denial
     from graphtide.rules.rule_set import RuleEntry, RuleSet
 
 Order = Literal["priority", "oldest", "newest", "random"]
@@ -485,7 +485,7 @@ def _keys(activation: Activation) -> Iterator[tuple[object, ...]]:
             yield activation.rule, name, tuple(match.binding[v] for v in known)
 
 
-def _absence(entry: RuleEntry) -> AnyAbsence:
+def _absence(entry: RuleEntry) -> Absence:
     absence = entry.matcher.absence
     assert absence is not None  # noqa: S101 - the rule has NO EVENT
     return absence

@@ -15,7 +15,7 @@ from pyoxigraph import Literal
 from graphtide.errors import ExpressionError, GraphtideError
 from graphtide.functions.evaluate import evaluate
 from graphtide.functions.values import effective_boolean
-from graphtide.rules.kernel.layout import ALL_OF, ANY_OF, ATOM, FOREVER, NONE_OF
+from graphtide.rules.kernel.layout import ALL_OF, ANY_OF, ATOM, EXPRESSION, FOREVER, NONE_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -337,7 +337,8 @@ def _tick(reference: EventReference, spans: Mapping[str, Span], time: int | None
 # relations with AND, OR and NOT.
 
 Instruction = tuple[int, int, int, int, int]
-"""ATOM: two times and the bounds of their difference; else the number of operands."""
+"""ATOM: two times and the bounds of their difference; else the number of operands. An EXPRESSION
+is decided outside of the loop, by `holds`."""
 
 
 def conjuncts(test: Test) -> tuple[Test, ...]:
@@ -376,7 +377,7 @@ def instructions(test: Test, places: Mapping[str, int]) -> list[Instruction]:
         case NotTest(inner):
             return _combined(NONE_OF, (inner,), places)
         case ExpressionTest():
-            raise AssertionError("expressions are evaluated in Python")
+            return [(EXPRESSION, 0, 0, 0, 0)]
         case _:
             assert_never(test)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.rules.detection import PatternRunner
     from graphtide.rules.firing import Firing
-    from graphtide.rules.matching.plain_absence import Denial
+    from graphtide.rules.matching.no_events import Denial
     from graphtide.rules.matching.types import Binding
     from graphtide.rules.model import EventCondition
     from graphtide.rules.rule_set import RuleEntry

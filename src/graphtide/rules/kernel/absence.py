@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from graphtide.jit import compiled, inlined
 from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.join import has_room, same_key, test_holds
@@ -23,6 +25,13 @@ HEAPED: Final = 2
 
 MATCHED: Final = 4
 """The cell of the state with the number of matches that are decided; the others are as in joins."""
+
+ASKED, ANSWER, FORBIDDING = 5, 6, 7
+"""More cells: where a test reads values, the place of the match or the event in question, plus 1;
+whether the test holds, when a further call goes on; and the NO EVENT that a match is tested for."""
+
+ASKING: Final = layout.FOREVER + 1
+"""Instead of a time until which a match waits: values decide whether it does."""
 
 UNTIL, TIME, PLACE = 0, 1, 2
 """Columns of the heap; `ends` has the first two."""
@@ -252,12 +261,14 @@ def _end_waits(
 def _cancel(
     plan: layout.PlanArrays, pending: layout.PendingArrays, work: layout.WorkArrays, hit: Ints,
     event: Longs, state: Longs,
-) -> None:  # fmt: skip
-    """Remove the matches that an event forbids."""
+) -> bool:  # fmt: skip
+    """Remove the matches that an event forbids; False if it stops where values decide."""
     index, last = hit[layout.CONDITION], len(work.span) - 2
     work.span[last], work.span[last + 1] = event[layout.START], event[layout.END]
     bucket = bucket_of(plan.keys, index, hit[layout.HIT_VALUES :], pending.heads.shape[1])
     place = pending.heads[index, bucket]
+    if state[ASKED] > 0:
+        place = state[ASKED] - 1
     while place >= 0:
         state[layout.LEFT] -= 1
         following = pending.links[place, 2 * index]
@@ -268,30 +279,52 @@ def _cancel(
                 same = False
                 break
         if same:
-            for k in range(last):
-                work.span[k] = pending.spans[place, k]
-            if test_holds(plan, work, index) == 1:
+            if state[ASKED] > 0:
+                holds = state[ANSWER]
+                state[ASKED] = 0
+            else:
+                for k in range(last):
+                    work.span[k] = pending.spans[place, k]
+                holds = test_holds(plan, work, index)
+            if holds == layout.UNKNOWN:
+                state[ASKED] = place + 1
+                return False
+            if holds == 1:
                 _remove_match(plan, pending, place)
         place = following
+    return True
 
 
 @inlined
 def _is_forbidden(
     plan: layout.PlanArrays, memory: layout.MemoryArrays, work: layout.WorkArrays, row: Ints,
     index: Int, state: Longs,
-) -> bool:  # fmt: skip
-    """Whether an event that came before forbids the match whose times are in `work.span`."""
+) -> Int:  # fmt: skip
+    """1 if an event that came before forbids the match whose times are in `work.span`, 0 if not.
+
+    UNKNOWN if it stops where values decide.
+    """
     last = len(work.span) - 2
     place = memory.heads[index, bucket_of(plan.keys, index, row[1:], memory.heads.shape[1])]
+    if state[ASKED] > 0:
+        place = state[ASKED] - 1
     while place >= 0:
         state[layout.LEFT] -= 1
         if same_key(plan, memory, index, place, row[1:]):
-            work.span[last] = memory.when[place, layout.START]
-            work.span[last + 1] = memory.when[place, layout.END]
-            if test_holds(plan, work, index) == 1:
-                return True
+            if state[ASKED] > 0:
+                holds = state[ANSWER]
+                state[ASKED] = 0
+            else:
+                work.span[last] = memory.when[place, layout.START]
+                work.span[last + 1] = memory.when[place, layout.END]
+                holds = test_holds(plan, work, index)
+            if holds == layout.UNKNOWN:
+                state[ASKED] = place + 1
+                return np.int64(layout.UNKNOWN)
+            if holds == 1:
+                return np.int64(1)
         place = memory.links[place, 1 + index]
-    return False
+    return np.int64(0)
 
 
 @inlined
@@ -299,19 +332,26 @@ def _wait_of(
     plan: layout.PlanArrays, waits: Longs, memory: layout.MemoryArrays, work: layout.WorkArrays,
     row: Ints, spans: Longs, state: Longs,
 ) -> Int:  # fmt: skip
-    """Until when a match has to wait; FOREVER if it is forbidden already."""
+    """Until when a match has to wait; FOREVER if it is forbidden already, or ASKING."""
     for k in range(len(work.span) - 2):
         work.span[k] = spans[k]
     until = -layout.FOREVER
     for index in range(len(waits)):
-        if _is_forbidden(plan, memory, work, row, index, state):
-            return layout.FOREVER
+        if index >= state[FORBIDDING]:  # those before it are decided
+            forbidden = _is_forbidden(plan, memory, work, row, index, state)
+            if forbidden == layout.UNKNOWN:
+                state[FORBIDDING] = index
+                return ASKING
+            if forbidden == 1:
+                state[FORBIDDING] = 0
+                return layout.FOREVER
         latest = layout.FOREVER
         for event in range(waits.shape[1]):
             if waits[index, event] < layout.FOREVER:
                 latest = min(latest, spans[2 * event + 1] + waits[index, event])
         if latest < layout.FOREVER:
             until = max(until, latest)
+    state[FORBIDDING] = 0
     return until
 
 
@@ -335,7 +375,8 @@ def take_batch(
     What fires is written to `out`: the place of a match that has waited, or -1 - the index of a new
     one. Of an event, what it forbids comes before what it completes. `waits` has by NO EVENT and
     event the ticks after that event up to which the forbidden one may come. There must be room for
-    all matches. Stops with ROOM in the state if something else has run out; a further call goes on.
+    all matches. Stops with ROOM in the state if something else has run out, or where a test reads
+    values: then a further call goes on with its ANSWER.
     """
     while True:
         if state[layout.LEFT] <= 0:
@@ -365,7 +406,9 @@ def take_batch(
             state[layout.ROOM] = layout.JOURNAL_FULL
             return
         for i in range(begin, end):
-            _cancel(plan, pending, work, hits[i], events[event], state)
+            if not _cancel(plan, pending, work, hits[i], events[event], state):
+                state[layout.POSITION], state[layout.ROOM] = i, layout.WAITING
+                return
             condition = hits[i, layout.CONDITION]
             if plan.retention[condition] != layout.NOT_RETAINED:
                 add_event(plan, memory, condition, hits[i, layout.HIT_VALUES :], events[event])
@@ -378,6 +421,9 @@ def take_batch(
                 break  # the matches of the event that are left come next: its hits are through
             n = state[MATCHED]
             until = _wait_of(plan, waits, memory, work, rows[n], spans[n], state)
+            if until == ASKING:
+                state[layout.ROOM] = layout.RETAINED
+                return
             if until < times[n]:
                 out[state[layout.WRITTEN]] = -1 - n
                 state[layout.WRITTEN] += 1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @inlined
 def test_holds(plan: layout.PlanArrays, work: layout.WorkArrays, number: Int) -> Int:
-    """1 if a test holds for the times in `work.span`, 0 if not."""
+    """1 if a test holds for the times in `work.span`, 0 if not, UNKNOWN if values decide."""
     top = 0
     for i in range(plan.parts[number, 0], plan.parts[number, 1]):
         op = plan.code[i, 0]
@@ -31,17 +31,26 @@ def test_holds(plan: layout.PlanArrays, work: layout.WorkArrays, number: Int) ->
             work.stack[top] = 1 if fits else 0
             top += 1
             continue
+        if op == layout.EXPRESSION:
+            work.stack[top] = layout.UNKNOWN
+            top += 1
+            continue
         many = plan.code[i, 1]
-        found = 0
+        true = unknown = 0
         for _ in range(many):
             top -= 1
-            found += work.stack[top]
-        if op == layout.ALL_OF:
-            work.stack[top] = 1 if found == many else 0
-        elif op == layout.ANY_OF:
-            work.stack[top] = 1 if found > 0 else 0
+            if work.stack[top] == layout.UNKNOWN:
+                unknown += 1
+            else:
+                true += work.stack[top]
+        decided = 0 if op == layout.ALL_OF else 1  # what one operand alone can decide
+        one_decides = true + unknown < many if op == layout.ALL_OF else true > 0
+        if not one_decides and unknown > 0:
+            work.stack[top] = layout.UNKNOWN
+        elif op == layout.NONE_OF:
+            work.stack[top] = 0 if one_decides else 1
         else:
-            work.stack[top] = 1 if found == 0 else 0
+            work.stack[top] = decided if one_decides else 1 - decided
         top += 1
     return np.int64(work.stack[0])
 

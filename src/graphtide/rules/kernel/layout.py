@@ -43,6 +43,10 @@ ENOUGH, MEMORY_FULL, JOURNAL_FULL, OUTPUT_FULL, TIME = 0, 1, 2, 3, 4
 """What ran out: nothing, places, entries of the journal, the output, steps until the time is
 checked."""
 
+WAITING, RETAINED = 5, 6
+"""Other reasons to stop: a test reads values, of an event and a match that waits, or of a match and
+an event that is retained."""
+
 STEPS = 1 << 22
 """Steps of a loop before the time is checked: some tens of milliseconds."""
 
@@ -50,8 +54,12 @@ NOT_RETAINED: Final = -1
 FOREVER: Final = 1 << 62
 """The retention of an event that is not retained, and of one that is never evicted."""
 
-ATOM, ALL_OF, ANY_OF, NONE_OF = 0, 1, 2, 3
-"""Instructions of a test: a difference of two times within bounds, or a connective."""
+ATOM, ALL_OF, ANY_OF, NONE_OF, EXPRESSION = 0, 1, 2, 3, 4
+"""Instructions of a test: a difference of two times within bounds, a connective, or an expression,
+which reads values."""
+
+UNKNOWN: Final = 1 << 16
+"""The outcome of an expression in a loop; more than the number of operands of any connective."""
 
 
 @bundle

@@ -15,16 +15,14 @@ from graphtide.rules.kernel import absence as loops
 from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.types import direct
 from graphtide.rules.matching import memory as memories
-from graphtide.rules.matching import plain_absence as plain
 from graphtide.rules.matching import types as kinds
+from graphtide.rules.matching.no_events import Denial, NoEvents, PendingMatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.matching.matcher import RulePlan
-    from graphtide.rules.model import EventCondition, EventType
+    from graphtide.rules.model import EventCondition
 
 
 class AbsenceSavepoint(NamedTuple):
@@ -42,10 +40,10 @@ class Absence:
     """
 
     def __init__(
-        self, no_events: plain.NoEvents, facts: memories.FactMemory | None, fact_columns: Ints
+        self, no_events: NoEvents, facts: memories.FactMemory | None, fact_columns: Ints
     ) -> None:
         self.no_events = no_events
-        self.denials: list[plain.Denial] | None = None
+        self.denials: list[Denial] | None = None
         """Forbidden events since they were last read; None if nobody reads them."""
         self._facts, self._fact_columns = facts, fact_columns
         self._plan, depth = _plan_of(no_events)
@@ -59,7 +57,7 @@ class Absence:
         stack = np.zeros(1 + depth, np.int32)
         self._work = layout.WorkArrays(unused, unused, times, times[:0], stack)
         self._out = np.empty(memories.MIN_CAPACITY, np.int64)
-        self._state = np.zeros(5, np.int64)
+        self._state = np.zeros(8, np.int64)
         self._loop: Callable[..., None] | None = None
         self._next_end: Callable[..., int] | None = None
 
@@ -154,19 +152,19 @@ class Absence:
         least: Longs = spans[:, spans.shape[1] // 2 + 1 :: 2].min(axis=1)
         return least
 
-    def events(self, condition: EventCondition) -> Iterator[plain.Denial]:
+    def events(self, condition: EventCondition) -> Iterator[Denial]:
         """The retained events that a condition forbids, oldest first."""
         number = self.no_events.conditions.index(condition)
         for values, event in self._memory.events(number):
             yield self.no_events.denial(number, values, event)
 
-    def pending(self) -> list[plain.PendingMatch]:
+    def pending(self) -> list[PendingMatch]:
         """The matches that wait."""
         places, pending = self._places(), self._pending
         until, times = pending.ends[places].T
         found = kinds.Matches(pending.rows[places], pending.spans[places], times, times)
         return [
-            plain.PendingMatch(
+            PendingMatch(
                 self.no_events.shape.match(found, at), tuple(found.rows[at].tolist()),
                 tuple(found.spans[at].tolist()), int(until[at]),
             )
@@ -262,8 +260,29 @@ class Absence:
             elif room == layout.TIME:
                 allowance().check_time()
                 state[layout.LEFT] = layout.STEPS
+            elif room in (layout.WAITING, layout.RETAINED):
+                allowance().check_time()
+                state[loops.ANSWER] = self._forbids(room, hits, events, found)
             else:
                 self._memory.make_room(room)
+
+    def _forbids(self, room: int, hits: Ints, events: Longs, found: kinds.Matches) -> bool:
+        """Whether an event forbids a match, where the loop has stopped because values decide."""
+        state, pending, retained = self._state, self._pending, self._memory.arrays
+        place, no_events = int(state[loops.ASKED]) - 1, self.no_events
+        if room == layout.WAITING:
+            hit = hits[state[layout.POSITION]].tolist()
+            condition, values = hit[layout.CONDITION], hit[layout.HIT_VALUES :]
+            event = events[hit[layout.EVENT]]
+            waiting = kinds.Matches(
+                pending.rows[[place]], pending.spans[[place]], *pending.ends[[place]].T
+            )
+            match = no_events.shape.match(waiting, 0)
+        else:
+            condition, values = int(state[loops.FORBIDDING]), retained.cells[place].tolist()
+            event = retained.when[place]
+            match = no_events.shape.match(found, int(state[loops.MATCHED]))
+        return no_events.forbids(no_events.denial(condition, values, event.tolist()), match)
 
     def _fired(self, fired: Longs, found: kinds.Matches, ends: Longs) -> kinds.Matches:
         """Matches that fire, those that have waited at the first event after that."""
@@ -290,7 +309,7 @@ class Absence:
         return every.chosen(np.flatnonzero((hold > 0) | ~waited))
 
 
-def _plan_of(no_events: plain.NoEvents) -> tuple[layout.PlanArrays, int]:
+def _plan_of(no_events: NoEvents) -> tuple[layout.PlanArrays, int]:
     """The arrays of the memory of forbidden events with the tests, and the length of the longest.
 
     The events of a match are numbered as in its rule, a forbidden one comes last.
@@ -323,7 +342,7 @@ def _plan_of(no_events: plain.NoEvents) -> tuple[layout.PlanArrays, int]:
     return plan, max(map(len, code), default=0)
 
 
-def _waits_of(no_events: plain.NoEvents) -> Longs:
+def _waits_of(no_events: NoEvents) -> Longs:
     """By NO EVENT and event: the ticks after the event up to which the forbidden one may come."""
     names = [condition.name for condition in no_events.shape.rule.positive]
     ticks = [
@@ -336,17 +355,3 @@ def _waits_of(no_events: plain.NoEvents) -> Longs:
         for c in no_events.conditions
     ]
     return np.array(ticks, np.int64)
-
-
-AnyAbsence = Absence | plain.PlainAbsence
-
-
-def make_absence(
-    shape: kinds.Shape, planned: RulePlan, facts: memories.FactMemory | None,
-    terms: TermDictionary, types: Mapping[EventType, int],
-) -> AnyAbsence:  # fmt: skip
-    """The absences of a rule: compiled, unless a test reads values."""
-    no_events = plain.NoEvents(shape, planned, terms, types)
-    if no_events.read_values:
-        return plain.PlainAbsence(no_events, facts)
-    return Absence(no_events, facts, planned.plan.fact_columns)

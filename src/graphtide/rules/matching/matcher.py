@@ -23,8 +23,9 @@ from graphtide.rules.expiry import rule_retentions
 from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.join import take_hits
 from graphtide.rules.kernel.types import direct
-from graphtide.rules.matching.absence import AnyAbsence, make_absence
+from graphtide.rules.matching.absence import Absence
 from graphtide.rules.matching.memory import FactMemory, RuleMemory, Savepoint, make_facts, make_work
+from graphtide.rules.matching.no_events import NoEvents
 from graphtide.rules.matching.types import ConditionMatcher, MatchedEvent, Matches, Shape, completed
 from graphtide.rules.temporal import Span
 
@@ -189,9 +190,10 @@ class Matcher:
         )
         self._state = np.zeros(7, np.int64)
         self._loop: Callable[..., None] | None = None
-        self.absence: AnyAbsence | None = None
+        self.absence: Absence | None = None
         if rule.negative:
-            self.absence = make_absence(self.shape, planned, facts, terms, types)
+            no_events = NoEvents(self.shape, planned, terms, types)
+            self.absence = Absence(no_events, facts, self._plan.fact_columns)
         self._nothing = completed(self._out[0][:0], self._out[1][:0], np.empty(0, np.int64))
 
     def held_ids(self) -> Iterator[Ints | Longs]:

@@ -1,4 +1,4 @@
-"""Memories of a rule: its events (RuleMemory), those of NO EVENT (EventMemory), its facts.
+"""Memories of a rule: its events (RuleMemory), those of NO EVENT too, and its facts.
 
 All of them journal their changes after a savepoint, and can be rolled back to it.
 """
@@ -12,23 +12,19 @@ import numpy as np
 
 from graphtide.kernel.batch import DIFF, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
-from graphtide.rdf.holders import flat_ids
 from graphtide.rules.kernel import facts as loops
 from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.fact_numbers import fact_numbers
 from graphtide.rules.kernel.memory import expire_events, refill, remove_event, undo
-from graphtide.rules.matching.types import MatchedEvent
-from graphtide.rules.temporal import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.engine.results import TransactionTimes
     from graphtide.engine.transaction import Protected
     from graphtide.engine.watch import Query
-    from graphtide.rules.expiry import Retention
-    from graphtide.rules.matching.types import Binding, Match
+    from graphtide.rules.matching.types import Match
 
 MIN_CAPACITY = 16
 LONG_AGO = -(1 << 62)
@@ -185,120 +181,6 @@ def make_work(plan: layout.PlanArrays, variables: int, depth: int) -> layout.Wor
         who=np.zeros(2 * many, np.int64),
         stack=np.zeros(depth + 1, np.int32),
     )
-
-
-# --- EventMemory
-
-RetainedEvent = tuple["MatchedEvent", "Binding"]
-Undo = list["Callable[[], object]"]
-"""Functions that undo changes, to be called last first."""
-
-
-class EventMemory:
-    """The events of one condition in order of arrival, with an index by some variables.
-
-    While `undo` is a list, each change appends its undo functions first: these work for half a
-    change, too.
-    """
-
-    def __init__(self, retention: Retention, key: tuple[Var, ...]) -> None:
-        self.ticks = retention.ticks
-        self.undo: Undo | None = None
-        self._key = key
-        self._orders: deque[tuple[int, int]] = deque()
-        self._events: dict[int, list[RetainedEvent]] = {}
-        self._index: dict[tuple[int, ...], dict[int, RetainedEvent]] = {}
-
-    def add(self, event: MatchedEvent, binding: Binding) -> None:
-        """Retain an event, if a partner can come after it."""
-        if self.ticks is None:
-            return
-        entry, last = (event, binding), (event.span.end, event.order)
-        if self.undo is not None:
-            self.undo += [lambda: self._unlist(entry), lambda: self._unqueue(last)]
-        self._orders.append(last)
-        self._list(entry)
-
-    def expire(self, now: int) -> None:
-        """Evict the events that no partner at or after a time can need."""
-        if self.ticks is None:
-            return
-        while self._orders and self._orders[0][0] + self.ticks < now:
-            first = self._orders[0]
-            if self.undo is not None:
-                self.undo.append(lambda first=first: self._queue_again(first))  # type: ignore[misc]
-            self._orders.popleft()
-            self.remove(first[1])
-
-    def remove(self, order: int) -> None:
-        """Remove an event, if it is here; `expire` skips its entry later."""
-        for entry in tuple(self._events.get(order, ())):
-            if self.undo is not None:
-                self.undo.append(lambda entry=entry: self._list(entry))  # type: ignore[misc]
-            self._unlist(entry)
-
-    def _queue_again(self, first: tuple[int, int]) -> None:
-        if not self._orders or self._orders[0] is not first:
-            self._orders.appendleft(first)
-
-    def _unqueue(self, last: tuple[int, int]) -> None:
-        if self._orders and self._orders[-1] is last:
-            self._orders.pop()
-
-    def _list(self, entry: RetainedEvent) -> None:
-        same = self._events.setdefault(entry[0].order, [])
-        if not any(each is entry for each in same):
-            same.append(entry)
-        self._index.setdefault(self._key_of(entry[1]), {})[id(entry)] = entry
-
-    def _unlist(self, entry: RetainedEvent) -> None:
-        order, key = entry[0].order, self._key_of(entry[1])
-        left = [each for each in self._events.get(order, ()) if each is not entry]
-        if left:
-            self._events[order] = left
-        else:
-            self._events.pop(order, None)
-        same = self._index.get(key, {})
-        same.pop(id(entry), None)
-        if not same:
-            self._index.pop(key, None)
-
-    def _key_of(self, binding: Binding) -> tuple[int, ...]:
-        return tuple(binding[v] for v in self._key)
-
-    def held_ids(self) -> Iterator[Longs]:
-        """The ids of all events."""
-        yield flat_ids(
-            binding.values() for entries in self._events.values() for _, binding in entries
-        )
-
-    def dump(self) -> dict[str, Any]:
-        """The events in order of arrival: times, and values of the condition's variables."""
-        entries = sorted(self, key=lambda entry: entry[0].order)
-        when = [(e.span.start, e.span.end, e.order, e.since) for e, _ in entries]
-        values = [list(binding.values()) for _, binding in entries]
-        return {
-            "when": np.array(when, np.int64).reshape(-1, 4),
-            "values": np.array(values, np.int32).reshape(len(values), -1 if values else 0),
-        }
-
-    def load(self, saved: Mapping[str, Any], variables: Sequence[Var]) -> None:
-        """Retain saved events, too."""
-        for when, row in zip(saved["when"].tolist(), saved["values"].tolist(), strict=True):
-            start, end, order, since = when
-            event = MatchedEvent(Span(start, end), order, since)
-            self.add(event, dict(zip(variables, row, strict=True)))
-
-    def __iter__(self) -> Iterator[RetainedEvent]:
-        return (entry for entries in self._events.values() for entry in entries)
-
-    def find(self, binding: Binding) -> Collection[RetainedEvent]:
-        """The events that agree with a binding on the index variables."""
-        found = self._index.get(self._key_of(binding))
-        return () if found is None else found.values()
-
-    def __len__(self) -> int:
-        return sum(map(len, self._events.values()))
 
 
 # --- FactMemory

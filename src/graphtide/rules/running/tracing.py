@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphtide.patterns.tokens import Token
     from graphtide.rdf.terms import Term
     from graphtide.rules.firing import Firing
-    from graphtide.rules.matching.plain_absence import Denial, PendingMatch
+    from graphtide.rules.matching.no_events import Denial, PendingMatch
     from graphtide.rules.running.parts import ProgramParts
 
 TraceKind = Literal["event", "match", "token", "wait", "activation", "firing", "rollback"]

@@ -1,49 +1,145 @@
-"""The conditions NO EVENT of a rule, and PlainAbsence: matches and events one by one, in Python.
+"""What NO EVENT means: PlainAbsence, matches and events one by one, in plain Python.
 
-It is for tests that read values; for all others it defines what `Absence` does in compiled loops.
+It defines what `graphtide.rules.matching.absence` does in compiled loops.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphtide.rdf.holders import flat_ids
-from graphtide.rules.expiry import distances_of, end_distances, rule_retentions
-from graphtide.rules.kernel.layout import CONDITION, END, EVENT, HIT_VALUES, ORDER, SINCE, START
+from graphtide.rules.kernel.layout import END
 from graphtide.rules.matching import types as kinds
-from graphtide.rules.matching.memory import EventMemory, FactMemory, Undo
-from graphtide.rules.temporal import Span, has_check, holds
+from graphtide.rules.matching.no_events import Denial, NoEvents, PendingMatch
+from graphtide.rules.matching.types import MatchedEvent
+from graphtide.rules.temporal import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.terms import Term
-    from graphtide.rules.matching.matcher import RulePlan
-    from graphtide.rules.model import EventCondition, EventType
+    from graphtide.rules.expiry import Retention
+    from graphtide.rules.matching.memory import FactMemory
+    from graphtide.rules.matching.types import Binding
+    from graphtide.rules.model import EventCondition
+
+RetainedEvent = tuple["MatchedEvent", "Binding"]
+Undo = list["Callable[[], object]"]
+"""Functions that undo changes, to be called last first."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingMatch:
-    """A match that fires unless a forbidden event comes up to a time."""
+class EventMemory:
+    """The events of one condition in order of arrival, with an index by some variables.
 
-    match: kinds.Match
-    row: tuple[int, ...]
-    spans: tuple[int, ...]
-    until: float
+    While `undo` is a list, each change appends its undo functions first: these work for half a
+    change, too.
+    """
 
-    def rows(self) -> Iterator[Iterable[int]]:
-        """The ids of its values."""
-        yield self.row[1:]
-        yield self.match.binding.values()
+    def __init__(self, retention: Retention, key: tuple[Var, ...]) -> None:
+        self.ticks = retention.ticks
+        self.undo: Undo | None = None
+        self._key = key
+        self._orders: deque[tuple[int, int]] = deque()
+        self._events: dict[int, list[RetainedEvent]] = {}
+        self._index: dict[tuple[int, ...], dict[int, RetainedEvent]] = {}
+
+    def add(self, event: MatchedEvent, binding: Binding) -> None:
+        """Retain an event, if a partner can come after it."""
+        if self.ticks is None:
+            return
+        entry, last = (event, binding), (event.span.end, event.order)
+        if self.undo is not None:
+            self.undo += [lambda: self._unlist(entry), lambda: self._unqueue(last)]
+        self._orders.append(last)
+        self._list(entry)
+
+    def expire(self, now: int) -> None:
+        """Evict the events that no partner at or after a time can need."""
+        if self.ticks is None:
+            return
+        while self._orders and self._orders[0][0] + self.ticks < now:
+            first = self._orders[0]
+            if self.undo is not None:
+                self.undo.append(lambda first=first: self._queue_again(first))  # type: ignore[misc]
+            self._orders.popleft()
+            self.remove(first[1])
+
+    def remove(self, order: int) -> None:
+        """Remove an event, if it is here; `expire` skips its entry later."""
+        for entry in tuple(self._events.get(order, ())):
+            if self.undo is not None:
+                self.undo.append(lambda entry=entry: self._list(entry))  # type: ignore[misc]
+            self._unlist(entry)
+
+    def _queue_again(self, first: tuple[int, int]) -> None:
+        if not self._orders or self._orders[0] is not first:
+            self._orders.appendleft(first)
+
+    def _unqueue(self, last: tuple[int, int]) -> None:
+        if self._orders and self._orders[-1] is last:
+            self._orders.pop()
+
+    def _list(self, entry: RetainedEvent) -> None:
+        same = self._events.setdefault(entry[0].order, [])
+        if not any(each is entry for each in same):
+            same.append(entry)
+        self._index.setdefault(self._key_of(entry[1]), {})[id(entry)] = entry
+
+    def _unlist(self, entry: RetainedEvent) -> None:
+        order, key = entry[0].order, self._key_of(entry[1])
+        left = [each for each in self._events.get(order, ()) if each is not entry]
+        if left:
+            self._events[order] = left
+        else:
+            self._events.pop(order, None)
+        same = self._index.get(key, {})
+        same.pop(id(entry), None)
+        if not same:
+            self._index.pop(key, None)
+
+    def _key_of(self, binding: Binding) -> tuple[int, ...]:
+        return tuple(binding[v] for v in self._key)
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of all events."""
+        yield flat_ids(
+            binding.values() for entries in self._events.values() for _, binding in entries
+        )
+
+    def dump(self) -> dict[str, Any]:
+        """The events in order of arrival: times, and values of the condition's variables."""
+        entries = sorted(self, key=lambda entry: entry[0].order)
+        when = [(e.span.start, e.span.end, e.order, e.since) for e, _ in entries]
+        values = [list(binding.values()) for _, binding in entries]
+        return {
+            "when": np.array(when, np.int64).reshape(-1, 4),
+            "values": np.array(values, np.int32).reshape(len(values), -1 if values else 0),
+        }
+
+    def load(self, saved: Mapping[str, Any], variables: Sequence[Var]) -> None:
+        """Retain saved events, too."""
+        for when, row in zip(saved["when"].tolist(), saved["values"].tolist(), strict=True):
+            start, end, order, since = when
+            event = MatchedEvent(Span(start, end), order, since)
+            self.add(event, dict(zip(variables, row, strict=True)))
+
+    def __iter__(self) -> Iterator[RetainedEvent]:
+        return (entry for entries in self._events.values() for entry in entries)
+
+    def find(self, binding: Binding) -> Collection[RetainedEvent]:
+        """The events that agree with a binding on the index variables."""
+        found = self._index.get(self._key_of(binding))
+        return () if found is None else found.values()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._events.values()))
 
 
 class PendingMatches:
@@ -70,7 +166,8 @@ class PendingMatches:
 
     def held_ids(self) -> Iterator[Longs]:
         """The ids of all matches."""
-        yield flat_ids(row for waiting in self._waiting.values() for row in waiting.rows())
+        yield flat_ids(waiting.row[1:] for waiting in self._waiting.values())
+        yield flat_ids(waiting.match.binding.values() for waiting in self._waiting.values())
 
     def dump(self) -> dict[str, Any]:
         """All matches, oldest first."""
@@ -144,95 +241,6 @@ class PendingMatches:
     def _keys(self, binding: kinds.Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
         for name, variables in self._known.items():
             yield name, tuple(binding[v] for v in variables)
-
-
-class Denial(NamedTuple):
-    """An event that a NO EVENT condition forbids: its values, and when it came."""
-
-    condition: EventCondition
-    event: kinds.MatchedEvent
-    binding: kinds.Binding
-
-
-class NoEvents:
-    """The conditions NO EVENT of a rule: which events match them, and which matches these cancel.
-
-    `known` has by condition the variables that it shares with a match, `number` the columns of all
-    variables, `bounds` the distances between events in its test.
-    """
-
-    def __init__(
-        self, shape: kinds.Shape, planned: RulePlan, terms: TermDictionary,
-        types: Mapping[EventType, int],
-    ) -> None:  # fmt: skip
-        rule = shape.rule
-        self.shape = shape
-        self.tests = planned.denied
-        self.conditions = rule.negative
-        self._reading = {name for name, test in planned.denied.items() if has_check(test)}
-        names, max_duration = [condition.name for condition in rule.positive], planned.max_duration
-        self.bounds = {
-            name: end_distances([*names, name], test, max_duration)
-            if max_duration
-            else distances_of(test)
-            for name, test in planned.denied.items()
-        }
-        self.retained = rule_retentions(rule, max_duration)
-        self._terms = terms
-        own = {v for c in rule.negative for v in c.variables}
-        variables = tuple(dict.fromkeys((*planned.variables, *own)))
-        self.number = {v: at for at, v in enumerate(variables)}
-        self._matchers = [
-            (types[c.type], kinds.ConditionMatcher(c, at, self.number, len(variables), terms))
-            for at, c in enumerate(rule.negative)
-        ]
-        bound = {v for c in rule.positive for v in c.variables}
-        self.known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
-        self._none: Ints = np.empty((0, HIT_VALUES + len(variables)), np.int32)
-
-    @property
-    def read_values(self) -> bool:
-        """Whether a test reads values, not just times."""
-        return bool(self._reading)
-
-    def hits(self, hits: Mapping[int, Ints]) -> Ints:
-        """The forbidden events as rows of hits, in order of events, then of conditions."""
-        found = [matcher.rows(hits[type_]) for type_, matcher in self._matchers if type_ in hits]
-        if len(found) < 2:
-            return found[0] if found else self._none
-        rows = np.concatenate(found)
-        return rows[np.argsort(rows[:, EVENT], kind="stable")]
-
-    def denial(self, number: int, values: Sequence[int], event: Sequence[int]) -> Denial:
-        """A forbidden event, given the number of its condition and the values of all variables."""
-        condition = self.conditions[number]
-        binding = {v: values[self.number[v]] for v in condition.variables}
-        span = Span(event[START], event[END])
-        return Denial(condition, kinds.MatchedEvent(span, event[ORDER], event[SINCE]), binding)
-
-    def denials(self, hits: Ints, events: Longs) -> Iterator[tuple[int, Denial]]:
-        """Forbidden events with their indices, decoded."""
-        for row in hits.tolist():
-            event = events[row[EVENT]].tolist()
-            yield row[EVENT], self.denial(row[CONDITION], row[HIT_VALUES:], event)
-
-    def cancels(self, denial: Denial, match: kinds.Match) -> bool:
-        """Whether a forbidden event cancels a match."""
-        name, binding = denial.condition.name, denial.binding
-        if any(binding[v] != match.binding[v] for v in self.known[name]):
-            return False
-        return self.forbids(denial, match)
-
-    def forbids(self, denial: Denial, match: kinds.Match) -> bool:
-        """Whether a forbidden event that agrees with a match cancels it, by times and values."""
-        name = denial.condition.name
-        spans = {other: each.span for other, each in match.events.items()}
-        spans[name] = denial.event.span
-        values: dict[Var, Term] = {}
-        if name in self._reading:
-            both = {**denial.binding, **match.binding}
-            values = {v: self._terms.decode(i) for v, i in both.items() if i}
-        return holds(self.tests[name], spans, values)
 
 
 class PlainAbsence:
