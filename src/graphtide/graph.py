@@ -30,7 +30,7 @@ from graphtide.engine.results import Stats, answer_table, graph_stats, html_quer
 from graphtide.engine.runtime import Runtime
 from graphtide.engine.services import Services, ServiceTables
 from graphtide.engine.storage import DefaultGraphMode, Storage
-from graphtide.engine.transaction import Transaction
+from graphtide.engine.transaction import Transaction, is_unsettled
 from graphtide.engine.update import run_update
 from graphtide.engine.watch import DEFAULT_HISTORY, Query
 from graphtide.errors import GraphtideError
@@ -315,10 +315,10 @@ class LiveGraph:
             return
         self._runtime.flush()
         feed = Feed(self._streams)
-        with schedule:
+        with schedule, schedule.one_call:
             for piece in pieces(self._runtime, changes, time, plain=plain):
                 feed.apply(piece)
-                self._runtime.reclaim(calls=1)
+                self._runtime.reclaim(in_call=True)
         self._runtime.reclaim()
 
     def feed(self, *, on_error: Literal["raise", "skip"] = "raise") -> Feed:
@@ -353,7 +353,8 @@ class LiveGraph:
     @synchronized
     def clock(self) -> int:
         """The current time, in ticks."""
-        self._runtime.schedule.drain()
+        if not self._runtime.schedule.running and is_unsettled(self._runtime):
+            self._runtime.flush()
         return self._runtime.clock
 
     @property
@@ -450,6 +451,7 @@ class LiveGraph:
 
         options = {"strategy": strategy, "plan": plan, "history": history, "report": report}
         options |= {"reevaluate": reevaluate}
+        is_recorded = False
 
         def register() -> Query:
             if isinstance(parsed, SelectQuery):
@@ -462,10 +464,14 @@ class LiveGraph:
                 )
             # Recorded afterwards: only a query that is accepted is in the journal.
             schedule = self._runtime.schedule
-            schedule.take_input(lambda: None, "watch", found.name, parsed, options)
+            schedule.take_input(recorded, "watch", found.name, parsed, options)
             return found
 
-        return self._runtime.registering(register)
+        def recorded() -> None:
+            nonlocal is_recorded
+            is_recorded = True
+
+        return self._runtime.registering(register, lambda: is_recorded)
 
     @synchronized
     def run(

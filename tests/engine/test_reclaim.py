@@ -225,10 +225,10 @@ def test_nothing_is_freed_while_effects_or_events_wait(monkeypatch):
     assert graph.terms.lookup(iri("passing")), "an effect may have its id"
     runtime.schedule.perform(runtime.reclaim)
     assert graph.terms.lookup(iri("passing")), "and so may a cascade"
-    with runtime.schedule:
+    with runtime.schedule, runtime.schedule.one_call:
         runtime.reclaim()
         assert graph.terms.lookup(iri("passing")), "and a call"
-        runtime.reclaim(calls=1)
+        runtime.reclaim(in_call=True)
     assert not graph.terms.lookup(iri("passing"))
 
 

@@ -33,7 +33,7 @@ ARRAY: Final = "array of"
 
 def obstacle(runtime: Runtime, streams: Streams) -> str | None:
     """What keeps a graph from having a snapshot now, in words; None if nothing is under way."""
-    if not runtime.schedule.is_idle(0):
+    if not runtime.schedule.is_idle():
         return "an input is under way"
     return "closes of windows were interrupted" if streams.interrupted else None
 

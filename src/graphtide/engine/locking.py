@@ -33,6 +33,18 @@ class GraphLock(_Reentrant):  # type: ignore[misc] # its class has no public nam
         _LOCKS[self] = os.getpid()
 
 
+class Depth(_Reentrant):  # type: ignore[misc] # as above
+    """True inside of `with depth:`, which may be nested. The graph's lock is held there.
+
+    The block is entered and left by functions in C, so no signal is handled between the count and
+    the block. Methods of Python may be interrupted before their first line: a count that they keep
+    would be wrong for ever.
+    """
+
+    def __bool__(self) -> bool:
+        return bool(self._is_owned())
+
+
 class _ForeignLock(GraphLock):
     """The lock of a graph of another process, of whose threads none came along."""
 

@@ -142,7 +142,7 @@ class Runtime:
         if schedule.calling_back:
             schedule.defer_to_next(lambda: self.tick(to))
             return
-        with schedule:
+        with schedule, schedule.one_call:
             if transaction.is_unsettled(self):
                 self.flush()
             schedule.take_input(lambda: schedule.advance(to), "clock", to)
@@ -155,6 +155,8 @@ class Runtime:
         """
         schedule = self.schedule
         if time is None:
+            if transaction.is_unsettled(self):  # what an interrupt has left may move the clock
+                self._flush_before_change()
             time = schedule.clock
         if time != schedule.clock or self._is_behind:
             schedule.advance(time)
@@ -197,7 +199,7 @@ class Runtime:
         if schedule.calling_back:
             return
         if self.one_by_one and schedule.is_between_inputs:
-            with schedule:
+            with schedule, schedule.one_call:
                 self._flush()
         else:
             self._flush()
@@ -209,7 +211,7 @@ class Runtime:
                 schedule.recover()
                 transaction.recover(self)
                 self._call_back()
-            left = schedule.waiting or schedule.unreleased or schedule.item is not None
+            left = schedule.waiting or schedule.unreleased or schedule.is_interrupted
             if left or schedule.buffer.sink is not None:
                 schedule.settle()
             else:
@@ -280,8 +282,8 @@ class Runtime:
         if self.terms.grown or ALWAYS:
             self.reclaim()
 
-    def reclaim(self, *, calls: int = 0) -> None:
-        """A safe point, inside so many calls of users: free terms if nothing is under way.
+    def reclaim(self, *, in_call: bool = False) -> None:
+        """A safe point, perhaps in a call of a user: free terms if nothing is under way.
 
         What is queued or under way has ids that no holder knows of: effects, transactions, notices.
         """
@@ -291,7 +293,7 @@ class Runtime:
             self.terms.grown = False
         elif (
             self.reclaimer.due
-            and self.schedule.is_idle(calls)
+            and self.schedule.is_idle(in_call=in_call)
             and not (self.underway or self.unnotified or self.queue)
         ):
             self.reclaimer.reclaim()
@@ -381,7 +383,7 @@ class Runtime:
 
         If one cannot be undone, the others wait until it is.
         """
-        with self.schedule:
+        with self.schedule, self.schedule.one_call:
             while many and self.underway is None:
                 one, many = self.queue[0], many - 1
                 self.underway = one, [one[0]], self.done
@@ -458,7 +460,8 @@ class Runtime:
                 return
             schedule.accept()
         if self.eager or self.underway is not None or self.queue:
-            with schedule:  # an error of what is left is raised when this change is in, too
+            # An error of what is left is raised when this change is in, too.
+            with schedule, schedule.one_call:
                 self._flush_before_change()
                 self._write(diff, ids, time)
         else:
@@ -472,7 +475,7 @@ class Runtime:
             return
         if (time is not None and time != schedule.clock) or self._is_behind:
             if schedule.followers:
-                with schedule:
+                with schedule, schedule.one_call:
                     schedule.inputs += 1
                     try:
                         self.reach(time)
@@ -517,7 +520,8 @@ class Runtime:
                 return
             schedule.accept()
         if self.eager or self.underway is not None or self.queue:
-            with schedule:  # an error of what is left is raised when these changes are in, too
+            # An error of what is left is raised when these changes are in, too.
+            with schedule, schedule.one_call:
                 self._flush_before_change()
                 self._commit(changes, time)
         else:
@@ -529,7 +533,7 @@ class Runtime:
         if self.strict and not (moves and schedule.followers):
             storage.refuse_redundant(self, changes)  # and it does not move the clock
         if moves and schedule.followers:
-            with schedule:
+            with schedule, schedule.one_call:
                 schedule.inputs += 1
                 try:
                     self.reach(time)
@@ -573,7 +577,7 @@ class Runtime:
             return
         self.flush()
         self.schedule.admit()
-        with self.schedule:
+        with self.schedule, self.schedule.one_call:
             if isinstance(batches, ChangeBatch) and time is None:
                 rows, bad = ingest.encode(batches, self.terms, self._matched)
                 if bad:
@@ -582,7 +586,7 @@ class Runtime:
             else:
                 for piece in ingest.pieces(self, batches, time, self._matched, plain=plain):
                     self.apply_piece(piece)
-                    self.reclaim(calls=1)
+                    self.reclaim(in_call=True)
         self.reclaim()
 
     def apply_ids(
@@ -695,7 +699,7 @@ class Runtime:
 
     def _apply_each(self, piece: ingest.Piece) -> None:
         """Who is notified sees the graph as of that transaction, not of the whole batch."""
-        with self.schedule:
+        with self.schedule, self.schedule.one_call:
             for one in ingest.one_by_one(piece):
                 ingest.check_order(self.clock, one[1])  # a callback may have advanced the clock
                 self.schedule.inputs += 1

@@ -9,18 +9,19 @@ So answers do not depend on how input is divided into calls, or on the steps of 
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from graphtide.engine.events import MAX_WAITING, EventBuffer
+from graphtide.engine.locking import Depth
 from graphtide.engine.timers import ALL_STREAMS, Follower, Phase
 from graphtide.engine.transaction import WorkItem
 from graphtide.errors import CascadeError, GraphtideError, LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from graphtide.engine.events import EventBatch, EventSink
     from graphtide.engine.ingest import Ids
@@ -61,8 +62,8 @@ class Scheduler:
     whether each was present before. `depth` is that of what is caused now: 0 for effects of the
     input, and one more for each action in between.
 
-    Inside `with scheduler:`, which is one call of a user, errors of cascades wait: all input of the
-    call is taken in, and then the first of them, `failure`, is raised.
+    Inside `with scheduler, scheduler.one_call:` errors of cascades wait: all input of a call of a
+    user is taken in, and then the first of them, `failure`, is raised.
 
     A `recorder` is given all input. `calling` is true while functions and callbacks of users run,
     `calling_back` while callbacks do; `read_only` while a function runs that has not asked for the
@@ -81,6 +82,7 @@ class Scheduler:
         self.next: deque[Callable[[], None]] = deque()
         self.finish_input: Callable[[], None] = lambda: None
         """The runtime runs callbacks, and takes in what they have written."""
+        self.one_call = Depth()
         self.inputs = self._written = 0
         """How many inputs are under way, each inside of the one before. Counted in place, with
         `finally`: the calls of a context manager may be interrupted. And what a callback wrote."""
@@ -123,20 +125,18 @@ class Scheduler:
         self.settled: object = None
         """What was applied last, if nothing waits: while it is the same, answers are the same."""
         self.failure: Exception | None = None
-        self._calls = 0
         self._feeding = False
 
     def __enter__(self) -> None:
-        self._calls += 1
+        """Nothing to do: `one_call` counts."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._calls -= 1
-        if self.failure is not None and not self._calls and not self.running:
+        if self.failure is not None and not self.one_call and not self.running:
             self._raise_first(error)
 
     def raise_errors(self) -> None:
         """Raise the first error that waits, unless a cascade or a call is under way."""
-        if self.failure is not None and not self._calls and not self.running:
+        if self.failure is not None and not self.one_call and not self.running:
             self._raise_first(None)
 
     def _raise_first(self, error: BaseException | None) -> None:
@@ -151,10 +151,10 @@ class Scheduler:
         """How many effects wait for their turn."""
         return len(self._effects)
 
-    def is_idle(self, calls: int) -> bool:
-        """Whether nothing runs or waits, inside so many calls of users."""
+    def is_idle(self, *, in_call: bool = False) -> bool:
+        """Whether nothing runs or waits, outside of calls of users, or inside of one."""
         under_way = self.running or self._effects or self.waiting or self.item is not None
-        return not (under_way or self.has_callbacks_due) and self._calls == calls
+        return not (under_way or self.has_callbacks_due) and bool(self.one_call) == in_call
 
     # --- inputs and callbacks ---
 
@@ -171,13 +171,13 @@ class Scheduler:
 
     def call_back(self) -> None:
         """Run the first callback that is due; its error is raised at the end of the call."""
-        self.calling_back = True
+        before, self.calling, self.calling_back = self.calling, True, True
         try:
-            with self.user_code():
-                self.attempt(self.notices[0])
+            self.attempt(self.notices[0])
+            self.calling = before
             self.notices.popleft()
         finally:
-            self.calling_back = False
+            self.calling, self.calling_back = before, False
 
     def defer_to_next(self, work: Callable[[], None]) -> None:
         """Let what a callback writes be the next input, before those that wait already."""
@@ -204,7 +204,7 @@ class Scheduler:
 
     def take_each(self, inputs: Sequence[Callable[[], None]]) -> None:
         """Take in the inputs of one call, each with its callbacks; after an interrupt, later."""
-        with self:
+        with self, self.one_call:
             self.next.extend(inputs)
             self.finish_input()
 
@@ -265,6 +265,11 @@ class Scheduler:
         item = self.item
         if item is not None and part not in item.saved:
             item.saved[part] = part.savepoint()
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether `recover` has something to do, if nothing runs."""
+        return self.item is not None or self._reached is not None
 
     def recover(self) -> None:
         """Undo, or complete, what an interrupt has left half done."""
@@ -375,7 +380,7 @@ class Scheduler:
         self.touched = True
         if self.calling:
             self.check_input()
-        with self:
+        with self, self.one_call:
             if self.recorder is None:
                 self.inputs += 1
                 try:
@@ -411,15 +416,6 @@ class Scheduler:
             recorder.underway = underway
         return result
 
-    @contextmanager
-    def user_code(self) -> Iterator[None]:
-        """A function or a callback of a user runs inside."""
-        before, self.calling = self.calling, True
-        try:
-            yield
-        finally:
-            self.calling = before
-
     def call(self, firing: str, function: Callable[[], object], *, writes: bool) -> None:
         """Call a function of a user, for an action of a firing; only some `writes` the graph."""
 
@@ -430,15 +426,16 @@ class Scheduler:
             finally:
                 self.read_only = before
 
-        with self.user_code():
+        before = self.calling, self._called
+        self.calling = True
+        try:
             if self.recorder is None:
                 self.once(firing, guarded)
-                return
-            before, self._called = self._called, self._recorded
-            try:
+            else:
+                self._called = self._recorded
                 self.recorder.call(firing, guarded)
-            finally:
-                self._called = before
+        finally:
+            self.calling, self._called = before
 
     def accept(self) -> None:
         """Input comes: it may be refused, and what is buffered comes before it."""
@@ -503,7 +500,7 @@ class Scheduler:
             self.drain()
         self._feeding = True
         try:
-            with self:
+            with self, self.one_call:
                 while self.waiting:
                     self.inputs += 1
                     try:
@@ -522,7 +519,7 @@ class Scheduler:
         if buffer.sink is not sink or time < buffer.newest:
             self.drain()
             self.settled = None
-            idle = not (self._feeding or self.calling) and self.is_idle(0)
+            idle = not (self._feeding or self.calling) and self.is_idle()
             if not idle or self.recorder is not None or not sink.can_wait(time):
                 return False
             buffer.begin(sink, time)
@@ -538,7 +535,7 @@ class Scheduler:
             return
         self.draining, self.buffer.newest = True, NEVER
         try:
-            with self:
+            with self, self.one_call:
                 sink.pass_on(self.buffer)
                 if self.waiting:  # what an interrupt may have left
                     self.resume()
@@ -653,14 +650,14 @@ class Scheduler:
                 self.raised = to
             return
         if cause is not ALL_STREAMS:  # what moves the clock is recorded, and moves it in a replay
-            with self:
+            with self, self.one_call:
                 self.inputs += 1
                 try:
                     self._advance(to, cause)
                 finally:
                     self.inputs -= 1
             return
-        with self:
+        with self, self.one_call:
             self.take_input(lambda: self._advance(to, cause), "clock", to)
 
     def check_time(self, time: int) -> None:

@@ -356,7 +356,7 @@ def is_unsettled(runtime: Runtime) -> bool:
     schedule = runtime.schedule
     events = schedule.buffer.sink is not None or schedule.waiting or schedule.unreleased
     transactions = runtime.queue or runtime.underway or runtime.unnotified
-    left = schedule.item is not None or schedule.has_callbacks_due
+    left = schedule.is_interrupted or schedule.has_callbacks_due
     return bool(events or transactions or left)
 
 

@@ -42,7 +42,7 @@ def run_update(
     if not runtime.store.stores:  # before anything of it is applied, which could not be undone
         reject_lookups(1)
     folder = None if load_from is None else Path(load_from)
-    with runtime.schedule:
+    with runtime.schedule, runtime.schedule.one_call:
         runtime.schedule.inputs += 1
         try:
             stamp = runtime.reach(time)

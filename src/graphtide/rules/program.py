@@ -245,7 +245,7 @@ class RunningProgram:
         known = {**self._settings.functions, **graph.given(functions or {})}
         settings = self._settings._replace(functions=known)
         graph.settle()
-        if self.closed or not graph.schedule.is_idle(0):
+        if self.closed or not graph.schedule.is_idle():
             raise GraphtideError(
                 "a program that is closed, or whose rules are firing, cannot be replaced",
                 hint="replace it when the call that changes the graph has returned",

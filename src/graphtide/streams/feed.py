@@ -75,7 +75,7 @@ class Feed:
             for one in one_by_one(piece):
                 schedule.defer_to_next(partial(self._apply, one))
             return
-        with schedule:
+        with schedule, schedule.one_call:
             for part in self.parts(piece):
                 self._apply(part)
 
@@ -103,7 +103,7 @@ class Feed:
     def _apply(self, part: Piece) -> None:
         """Apply changes, and push events; errors of single events wait until all are through."""
         if self._streams.by_name:
-            with self._runtime.schedule:
+            with self._runtime.schedule, self._runtime.schedule.one_call:
                 self._apply_part(part)
         else:
             self._runtime.flush()

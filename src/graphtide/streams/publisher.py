@@ -87,9 +87,9 @@ class EventPublisher:
         if is_unsettled(self._runtime):
             self._runtime.flush()
 
-    def reclaim(self, *, calls: int = 0) -> None:
+    def reclaim(self, *, in_call: bool = False) -> None:
         """A safe point, see `Runtime.reclaim`."""
-        self._runtime.reclaim(calls=calls)
+        self._runtime.reclaim(in_call=in_call)
 
     def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
         """A number for the event of each quad that no other event has."""

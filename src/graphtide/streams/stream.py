@@ -303,10 +303,10 @@ class Stream:
         happened, by a triple with the predicate `timestamp`.
         """
         found = read_events(source, self._terms, timestamp=timestamp, tick_ms=self._tick_ms)
-        with self._publisher.schedule:
+        with self._publisher.schedule, self._publisher.schedule.one_call:
             for times, quads, events in found:
                 self.push_ids(times, quads, events=events)
-                self._publisher.reclaim(calls=1)
+                self._publisher.reclaim(in_call=True)
         self._publisher.reclaim()
 
     @synchronized
@@ -378,7 +378,7 @@ class Stream:
                 done = end
                 return
             self._releasing = True
-            with self._publisher.schedule:
+            with self._publisher.schedule, self._publisher.schedule.one_call:
                 for lines in self._publisher.parts((times[:end], quads[:end], numbers[:end])):
                     self._publisher.reach(int(lines[0][0]), self)
                     unseen = self._without_early(lines)

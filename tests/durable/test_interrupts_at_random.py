@@ -1,0 +1,159 @@
+"""Calls in random order, some of which are interrupted at a random place.
+
+What was accepted is in the graph and on disk, once; both are equal; what was interrupted happened
+wholly or not at all. GRAPHTIDE_SEEDS=500 draws so many sequences for each kind of graph.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from random import Random
+
+import pytest
+from durable.faulty_calls import WINDOW
+from engine.injection import fault_at
+
+import graphtide as gt
+from graphtide.durable.verify import verify
+
+RULES = "EVENT S(?x) AS { ?x <ex:at> ?y }\nRULE R ON S(?x) THEN INSERT { ?x <ex:was> 1 }"
+QUERY = "SELECT * { ?a <ex:is> ?b }"
+CALLS = 50
+
+
+class Session:
+    """A graph, the numbers of accepted changes, and of those of calls that were interrupted."""
+
+    def __init__(self, seed, folder, durability):
+        self.rng, self.folder = Random(seed), folder
+        self.durable = durability != "memory"
+        if self.durable:
+            self.graph = gt.LiveGraph.open(folder, durability=durability)
+        else:
+            self.graph = gt.LiveGraph()
+        self.accepted, self.maybe = set(), set()
+        self.raised = []
+        """The errors stay, with the frames that they hold: a console keeps the last one, too."""
+        self.ended = False
+        if self.rng.random() < 0.4:
+            self.graph.watch(WINDOW, name="window")
+        if self.rng.random() < 0.4:
+            self.graph.run(gt.Program.parse(RULES), name="rules")
+
+    def call(self, number):
+        """Make a random call; returns whether it changes quads."""
+        graph, subject, clock = self.graph, f"<ex:{number}>", self.graph.clock
+        match self.rng.randrange(14):
+            case 0:
+                graph.watch(QUERY, name=f"query {number}")
+            case 1 if graph.queries:
+                graph.queries[-1].close()
+            case 2:
+                graph.update(f"INSERT DATA {{ {subject} <ex:is> {number} }}")
+                return True
+            case 3:
+                with graph.transaction() as tx:
+                    tx.insert(subject, "<ex:is>", number)
+                    tx.insert(subject, "<ex:was>", number)
+                return True
+            case 4:
+                event = [(subject, "<ex:at>", "<ex:b>")]
+                graph.stream("<ex:s>").push(event, time=clock + number % 2)
+            case 5:
+                graph.advance(clock + number % 3)
+            case 6:
+                graph.flush() if self.durable else len(graph)
+            case 7 if self.durable and not number % 3:
+                graph.checkpoint()
+            case 8:
+                rows = [
+                    (clock, tx, 1, subject, f"<ex:{name}>", '"x"', None)
+                    for tx, name in enumerate(("is", "was"))
+                ]
+                graph.apply(gt.ChangeBatch.of(rows))
+                return True
+            case 9:
+                graph.insert(subject, "<ex:is>", number, time=clock + 1)
+                return True
+            case kind if kind > 9:
+                graph.insert(subject, "<ex:is>", number)
+                return True
+        return False
+
+    def step(self, number):
+        rng = self.rng
+        place = rng.choice((0, 0, 0, *(rng.randrange(1, most) for most in (60, 400, 1500))))
+        try:
+            with fault_at(place, KeyboardInterrupt, returns=True):
+                changes = self.call(number)
+            if changes:
+                self.accepted.add(number)
+        except KeyboardInterrupt as raised:
+            self.raised.append(raised)
+            self.maybe.add(number)
+        except gt.GraphtideError as error:
+            assert "open it again" in str(error)  # noqa: PT017
+            self.maybe.add(number)
+            self.ended = True
+
+    def finish(self):
+        """The last call; an input that was interrupted and is on disk ends the graph here."""
+        try:
+            self.graph.insert(f"<ex:{CALLS}>", "<ex:is>", CALLS)
+            if self.durable:
+                self.graph.flush()
+        except gt.GraphtideError as error:
+            assert "open it again" in str(error)  # noqa: PT017
+            self.maybe.add(CALLS)
+            self.ended = True
+        else:
+            self.accepted.add(CALLS)
+
+    def check(self, graph):
+        found = numbers(graph)
+        assert self.accepted <= found <= self.accepted | self.maybe
+        return found, graph.clock, {query.name: query.count() for query in graph.queries}
+
+
+def numbers(graph):
+    return {int(str(s)[4:-1]) for s, p, _, _ in graph.quads() if str(p) == "<ex:is>"}
+
+
+@pytest.mark.parametrize("durability", ["memory", "transaction", "batch", "none"])
+@pytest.mark.parametrize("seed", range(int(os.environ.get("GRAPHTIDE_SEEDS", "12"))))
+def test_what_was_accepted_is_there(tmp_path, durability, seed):
+    session = Session(seed, tmp_path / "store", durability)
+    for number in range(CALLS):
+        if not session.ended:
+            session.step(number)
+    if not session.ended:
+        session.finish()
+    shown = None if session.ended else session.check(session.graph)
+    if session.durable and (durability == "transaction" or shown):
+        shutil.copytree(tmp_path / "store", tmp_path / "copy")
+        assert not verify(tmp_path / "copy", gt.LiveGraph).problems
+        with gt.LiveGraph.open(tmp_path / "copy") as graph:
+            found = session.check(graph)
+        assert shown is None or found == shown
+    if session.durable:
+        session.graph.close()
+
+
+def test_a_query_that_was_recorded_is_registered(tmp_path):
+    """Also if the call is interrupted after that: else the store has a query that is not there."""
+    with gt.LiveGraph.open(tmp_path / "count") as graph, fault_at(0) as counted:
+        graph.watch(QUERY, name="q")
+    for number in range(counted.calls - 40, counted.calls + 1):
+        folder = tmp_path / str(number)
+        graph = gt.LiveGraph.open(folder)
+        with pytest.raises(KeyboardInterrupt), fault_at(number, KeyboardInterrupt):
+            graph.watch(QUERY, name="q")
+        names = [query.name for query in graph.queries]
+        with suppress(gt.GraphtideError):  # or it has to be opened again
+            graph.insert("<ex:a>", "<ex:is>", 1)
+            graph.close()
+            with gt.LiveGraph.open(folder) as again:
+                assert [query.name for query in again.queries] == names
+        graph.close()
