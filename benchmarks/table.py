@@ -47,7 +47,6 @@ class Line(NamedTuple):
 SIZES: Final = {
     "RouteSensor, ids": 1_300_000,
     "RouteSensor, one transaction": 1_300_000,
-    "RouteSensor, threads=2": 1_300_000,
     "RouteSensor, texts": 1_300_000,
     "RouteSensor, calls": 1_300_000,
     "RouteSensor, clipspy": 1_300_000,
@@ -78,8 +77,6 @@ LINES: Final = (
     Line("RouteSensor, ids", "update, p99", "µs", 20, least=True),
     Line("RouteSensor, ids", "peak memory", "MB", 400, least=True),
     Line("RouteSensor, one transaction", "load", "/s", 3e6),
-    Line("RouteSensor, threads=2", "load", "/s"),
-    Line("RouteSensor, threads=2", "load, of one thread", "x", 1.7),
     Line("RouteSensor, texts", "load", "/s", 1e6),
     Line("RouteSensor, calls", "load", "/s", 4e5),
     Line("RouteSensor, clipspy", "load", "/s"),
@@ -157,7 +154,7 @@ def measure(task: TableTask) -> TableResult:
     name, _, way = task.job.partition(", ")
     used, begin = process_time(), perf_counter()
     match name, way:
-        case "RouteSensor", _ if way not in ("one transaction", "threads=2"):
+        case "RouteSensor", _ if way != "one transaction":
             engine = {"texts": "strings", "DuckDB": "duckdb"}.get(way, way)
             figures = _route_sensor(task, engine)
         case "AlarmConfirmation", _:

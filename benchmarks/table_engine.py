@@ -82,41 +82,23 @@ def percentiles(actions: Iterable[Callable[[], object]]) -> Figures:
 def one_transaction(size: int, seed: int) -> tuple[Figures, float]:
     """RouteSensor, all edges in one transaction."""
     workload = route_sensor.make_workload(max(size, route_sensor.MIN_EDGES), seed)
-    watch, count = _loaded(workload, 1, tx=np.zeros(len(workload), np.int64))
+    watch, count = _loaded(workload, np.zeros(len(workload), np.int64))
     figures = {"load": round(len(workload) / watch.seconds), "peak memory": peak_rss_mb()}
     return {**figures, MATCHES: count}, watch.busy
 
 
-def _loaded(
-    workload: route_sensor.EdgeWorkload, threads: int, tx: Longs | None = None
-) -> tuple[Watch, int]:
+def _loaded(workload: route_sensor.EdgeWorkload, tx: Longs) -> tuple[Watch, int]:
     """The time to load all edges as ids, and the number of answers."""
-    with LiveGraph(threads=threads) as graph:
-        query = graph.watch(route_sensor.QUERY)
-        texts = route_sensor_engine.node_texts(workload)
-        nodes = route_sensor_engine.encode_pieces(graph, texts)
-        predicates = graph.terms.encode_column(route_sensor_engine.PREDICATES)
-        s, p, o = nodes[workload.s], predicates[workload.relation], nodes[workload.o]
-        with measured() as watch:
-            graph.apply_ids(s, p, o, tx=tx)
-            count = query.count()
-        return watch, count
-
-
-def two_threads(size: int, seed: int) -> tuple[Figures, float]:
-    """RouteSensor, a transaction per edge, with one thread and with two in turns; the best each."""
-    workload = route_sensor.make_workload(max(size, route_sensor.MIN_EDGES), seed)
-    best: dict[int, Watch] = {}
-    counts = set()
-    for threads in (1, 2) * 3:
-        watch, count = _loaded(workload, threads)
-        counts.add(count)
-        if threads not in best or watch.seconds < best[threads].seconds:
-            best[threads] = watch
-    expect(len(counts), 1, "different answers with one thread and two")
-    load = {n: len(workload) / watch.seconds for n, watch in best.items()}
-    figures = {"load": round(load[2]), "load, of one thread": round(load[2] / load[1], 2)}
-    return {**figures, MATCHES: counts.pop()}, best[2].busy
+    graph = LiveGraph()
+    query = graph.watch(route_sensor.QUERY)
+    texts = route_sensor_engine.node_texts(workload)
+    nodes = route_sensor_engine.encode_pieces(graph, texts)
+    predicates = graph.terms.encode_column(route_sensor_engine.PREDICATES)
+    s, p, o = nodes[workload.s], predicates[workload.relation], nodes[workload.o]
+    with measured() as watch:
+        graph.apply_ids(s, p, o, tx=tx)
+        count = query.count()
+    return watch, count
 
 
 GROUPS: Final = f"""PREFIX : <{SPACE}>
@@ -433,7 +415,6 @@ def _children() -> float:
 
 JOBS: Final[dict[str, Job]] = {
     "RouteSensor, one transaction": one_transaction,
-    "RouteSensor, threads=2": two_threads,
     "groups": groups,
     "reach": reach,
     "sequence, arrays": detector,

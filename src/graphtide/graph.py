@@ -74,7 +74,6 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "window_alignment": lambda given: check_choice(given, "window_alignment", get_args(Alignment)),
     "services": lambda given: given if isinstance(given, Services) else _addresses(given),
     "limits": lambda given: check_type(given, "limits", Limits, None),
-    "threads": lambda given: whole(given, "threads", 1),
 }
 """What raises for an option that a graph cannot have, and returns numbers as those of Python."""
 
@@ -104,7 +103,6 @@ class LiveGraph:
     `limits` bounds the time and memory of queries and changes, and the size of what files hold.
     SERVICE asks the endpoints in `services` only. Times are whole ticks of `tick_ms` milliseconds;
     windows are aligned to `window_origin` in one of the ways of `graphtide.streams.windows`.
-    With `threads`, large batches of changes are searched in so many threads.
 
     >>> graph = LiveGraph()
     >>> query = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
@@ -128,10 +126,9 @@ class LiveGraph:
         window_alignment: Alignment = "close",
         limits: Limits | None = None,
         services: Services | Iterable[str] | None = None,
-        threads: int = 1,
     ) -> None:
         options: dict[str, Any] = {"strict": strict, "default_graph": default_graph}
-        options |= {"store": store, "tick_ms": tick_ms, "limits": limits, "threads": threads}
+        options |= {"store": store, "tick_ms": tick_ms, "limits": limits}
         options = _checked(options)
         given = _checked({"window_origin": window_origin, "window_alignment": window_alignment})
         self._runtime = runtime = Runtime(**options)
@@ -211,9 +208,8 @@ class LiveGraph:
         return cast("LiveGraph", self.store.at(time, tx))
 
     def close(self) -> None:
-        """Write what is left to the store and let others open it; end timers and threads."""
+        """Write what is left to the store and let others open it; end timers."""
         self.services.close()
-        self._runtime.workers.close()
         if self._durable is not None:
             self._durable.close()
 

@@ -190,7 +190,7 @@ def test_a_copy_of_the_files_in_this_process_does_not_let_another_writer_in(tmp_
 def test_a_durable_graph_has_the_options_of_the_constructor(tmp_path):
     options = {
         "default_graph": "union", "limits": gt.Limits(digits=77), "services": ["http://e/sparql"],
-        "store": "all", "threads": 2, "window_alignment": "w3c", "window_origin": 3,
+        "store": "all", "window_alignment": "w3c", "window_origin": 3,
     }  # fmt: skip
     windowed = (
         "REGISTER RSTREAM <ex:o> AS SELECT ?x FROM NAMED WINDOW <ex:w> ON <ex:s> "

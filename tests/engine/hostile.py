@@ -131,7 +131,7 @@ STORE_CALLS = {
 
 OPTIONS = (
     "strict", "store", "default_graph", "tick_ms", "window_origin", "window_alignment", "limits",
-    "services", "threads",
+    "services",
 )  # fmt: skip
 OPENING = (*OPTIONS, "durability", "retain", "functions", "read_only")
 

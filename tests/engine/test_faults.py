@@ -6,7 +6,6 @@ Each test fails at the first call of a function of the package, then at the seco
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 
 import pytest
 from engine.injection import InjectedFault, after_fault, fault_at, places
@@ -164,12 +163,8 @@ def prefixes(windows, step, parts):
     return [*found, (world.state(), ending(world))]
 
 
-def check_step(name, most, *, certain=True):
-    """All or nothing, and the later changes come on top of it.
-
-    Where threads share the work, one of them may make fewer calls than before: then there is
-    perhaps no fault.
-    """
+def check_step(name, most):
+    """All or nothing, and the later changes come on top of it."""
     windows, step, parts = STEPS[name]
     expected = prefixes(windows, step, parts)
     through = World(windows=windows)
@@ -178,17 +173,10 @@ def check_step(name, most, *, certain=True):
     assert through.state() == expected[-1][0]
     assert counted.calls > 10
     for number in places(counted.calls, most):
-        world, fault = World(windows=windows), None
-        try:
-            with fault_at(number):
-                step(world)
-        except InjectedFault as raised:
-            fault = raised
-        if fault is None and not certain:
-            assert world.state() == expected[-1][0]
-            continue
-        assert fault is not None
-        with after_fault(fault):
+        world = World(windows=windows)
+        with pytest.raises(InjectedFault) as raised, fault_at(number):
+            step(world)
+        with after_fault(raised.value):
             state = world.state()
             reached = [at for at, (prefix, _) in enumerate(expected) if prefix == state]
             assert reached, "half done"
@@ -202,14 +190,6 @@ def check_step(name, most, *, certain=True):
 @pytest.mark.parametrize("name", STEPS)
 def test_all_or_nothing(name):
     check_step(name, 20)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", STEPS)
-def test_all_or_nothing_in_two_threads(name, monkeypatch):
-    monkeypatch.setitem(globals(), "LiveGraph", partial(LiveGraph, threads=2))
-    monkeypatch.setattr("graphtide.kernel.workers.WORTH", 0)
-    check_step(name, 12, certain=False)
 
 
 @pytest.mark.slow

@@ -91,7 +91,7 @@ def begin(graph, query, strategy) -> bool:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_answer_is_that_of_the_graph_at_every_moment(name, seed):
     rng = random.Random(f"{name} {seed}")
-    graph = LiveGraph(threads=1 + seed % 2)
+    graph = LiveGraph()
     changes, text = Changes(graph, rng), PREFIX + QUERIES[name]
     for _ in range(rng.randrange(12)):
         changes.some()

@@ -14,7 +14,7 @@ from graphtide.kernel.groups import BOUND, LEAST, GroupTable
 from graphtide.kernel.instances.operator import Instances
 from graphtide.kernel.joins import JoinKernel, SemiJoinKernel
 from graphtide.kernel.reach.step import ReachKernel
-from graphtide.kernel.search import ahead, bulk, parallel
+from graphtide.kernel.search import ahead, bulk
 from graphtide.kernel.search.program import SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore
 from graphtide.kernel.sorted_rows import SortedRows
@@ -127,7 +127,7 @@ def check(name, most):
 
 if __name__ == "__main__":
     np.seterr(over="ignore")  # hashes are computed modulo 2^64
-    for module in (ahead, bulk, parallel):
+    for module in (ahead, bulk):
         module.prefetch = lambda *_: None  # which is machine code
     for name in sys.argv[1:] or KERNELS:
         print(name, check(name, 120), flush=True)

@@ -59,7 +59,7 @@ _STREAMS = 5
 as long as several streams."""
 
 
-WAYS: Final = ("in 1 batch", "in 3 batches", "registered late", "callbacks", "in 2 threads")
+WAYS: Final = ("in 1 batch", "in 3 batches", "registered late", "callbacks")
 """Ways to run a query beside one transaction at a time; random cases take turns with them."""
 
 
@@ -165,9 +165,6 @@ def _check_way(
             _expect_same(way, late, [_total(deltas[: half + 1]), *deltas[half + 1 :]])
         case "callbacks":
             _expect_same(way, runs.heard(query, stream, make), _crossings(deltas))
-        case "in 2 threads":
-            found = runs.in_batches(query, stream, make, batches=2, threads=2)
-            _expect_same(way, found, deltas)
         case _:
             batches = int(way.split()[1])
             _expect_same(way, runs.in_batches(query, stream, make, batches=batches), deltas)

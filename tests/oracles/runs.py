@@ -153,16 +153,10 @@ def apply_one(graph: LiveGraph, each: StreamTransaction) -> None:
             (tx.insert if diff > 0 else tx.delete)(*terms_of(quad))
 
 
-def in_batches(
-    query: str, stream: Stream, make: MakeGraph, *, batches: int, threads: int = 1
-) -> list[answers.Bag]:
-    """Query an empty graph, then apply a few large batches; with threads, however few changes.
-
-    Without, the graph has store="matched".
-    """
-    way = f"in {batches} batches, {threads} threads"
-    graph = make(store="matched") if threads == 1 else make(threads=threads)
-    graph._runtime.workers.worth = 0
+def in_batches(query: str, stream: Stream, make: MakeGraph, *, batches: int) -> list[answers.Bag]:
+    """Query an empty graph with store="matched", then apply a few large batches."""
+    way = f"in {batches} batches"
+    graph = make(store="matched")
     watch = graph.watch(query)
     before = list(watch.rows())
     deltas = [net_delta(before, f"{way}, first answer")]

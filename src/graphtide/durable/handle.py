@@ -36,9 +36,8 @@ def open_graph(
 ) -> Any:  # noqa: ANN401 - the live graph that `make` makes
     """A graph as its store has it."""
     try:
-        threads = options.get("threads", 1)  # of this process, not of the graph
-        kept = store.options({name: each for name, each in options.items() if name != "threads"})
-        graph = make(limits=limits, threads=threads, **kept)
+        kept = store.options(options)
+        graph = make(limits=limits, **kept)
         runtime = graph._runtime  # noqa: SLF001 - the graph is made here
         streams = graph._streams  # noqa: SLF001
         store.recover(graph, runtime, streams, functions)

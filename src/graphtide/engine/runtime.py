@@ -20,7 +20,6 @@ from graphtide.engine.scheduler import Scheduler, inside_callback
 from graphtide.engine.watch import MAX_COUNTED, Query
 from graphtide.errors import DataError, StoreError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs, first_of_each
-from graphtide.kernel.workers import Workers
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
@@ -55,10 +54,9 @@ class Runtime:
         default_graph: storage.DefaultGraphMode = "own",
         tick_ms: int = 1000,
         limits: Limits | None = None,
-        threads: int = 1,
     ) -> None:
         storage.check_options(default_graph, tick_ms)
-        self.terms, self.workers = TermDictionary(GraphLock()), Workers(threads)
+        self.terms = TermDictionary(GraphLock())
         self.lock = self.terms.lock
         self.reclaimer = TermReclaimer(self.terms)
         self.terms.holders.add(self)
@@ -67,7 +65,7 @@ class Runtime:
         self.tick_ms, self.schedule = tick_ms, Scheduler()
         self.schedule.finish_input = self.flush
         self.limits = Limits() if limits is None else limits
-        self.store = storage.make_store(store, strict=strict, workers=self.workers)
+        self.store = storage.make_store(store, strict=strict)
         self.terms.longest = self.limits.literal_length or inf
         self.store.limits, union = self.limits, default_graph == "union"
         self.queries = QueryRegistry(self.store, self.terms, self.limits, union=union)

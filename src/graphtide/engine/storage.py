@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from graphtide.engine.queries import QueryRegistry
     from graphtide.engine.runtime import Runtime
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.kernel.workers import Workers
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
 
@@ -130,10 +129,8 @@ DefaultGraphMode = Literal["own", "union"]
 """What queries see as their default graph: its own quads, or the union of all graphs."""
 
 
-def make_store(storage: Storage, *, strict: bool, workers: Workers | None = None) -> QuadStore:
+def make_store(storage: Storage, *, strict: bool) -> QuadStore:
     """The store of a live graph, or an error if it cannot do what is asked of it.
-
-    Only one that stores quads divides its work among threads.
 
     >>> len(make_store("matched", strict=False))
     0
@@ -149,7 +146,7 @@ def make_store(storage: Storage, *, strict: bool, workers: Workers | None = None
         )
     if storage == "none":
         return QuadStream()
-    return QuadStore(store_all=storage == "all", workers=workers)
+    return QuadStore(store_all=storage == "all")
 
 
 def strategy_for(store: QuadStore, strategy: Strategy | None) -> Strategy | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from graphtide.arrays import bundle
 
 if TYPE_CHECKING:
@@ -64,10 +62,8 @@ FEW = 2
 LARGE = 1 << 17
 """Quads from which on partners are prefetched: fewer are in the processor's caches anyway."""
 
-VERSION, SETTLED, LATEST = 4, 1, 1 << 31
-"""The column of a quad that has its version, that of a quad which is simply there, and a version
-that is later than all. While threads search, a quad that came with change `n` has version `n`, and
-one that goes with it `-n`."""
+ALIVE = 4
+"""The column of a quad that is 1 where the quad is there, and 0 in a free row."""
 
 OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
 """Columns of the output."""
@@ -81,8 +77,7 @@ class SearchArrays(NamedTuple):
     those that it may begin with. `probes` has
     lookups for each seed, those from `probes_from` on, in the order in which they can be made. The
     parts of a key are ids, or column `c` of the changed quad written as `-1 - c`, or that of the
-    row which probe `j` of the seed finds, written as `-1 - (4 * (j + 1) + c)`. `now` has the
-    version as of which is searched.
+    row which probe `j` of the seed finds, written as `-1 - (4 * (j + 1) + c)`.
     """
 
     patterns: Ints2
@@ -100,18 +95,3 @@ class SearchArrays(NamedTuple):
     inner: Longs2
     walk: Longs2
     ahead: Longs2
-    now: Longs1
-
-
-def own_scratch(plan: SearchArrays) -> SearchArrays:
-    """The same programs with scratch space of their own, for another thread."""
-    return plan._replace(
-        bind=np.zeros_like(plan.bind),
-        walk_bind=np.zeros_like(plan.walk_bind),
-        key=np.zeros_like(plan.key),
-        frames=np.zeros_like(plan.frames),
-        inner=np.zeros_like(plan.inner),
-        walk=np.zeros_like(plan.walk),
-        ahead=np.zeros_like(plan.ahead),
-        now=plan.now.copy(),
-    )

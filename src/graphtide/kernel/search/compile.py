@@ -26,7 +26,6 @@ from graphtide.kernel.search.arrays import (
     FIRST,
     FIRST_CHECK,
     KEY,
-    LATEST,
     LINKS,
     PATTERNS,
     PROBE_KEY,
@@ -409,7 +408,6 @@ def _make_plan(parts: ProgramLines, links: dict[int, int]) -> SearchArrays:
         inner=np.zeros((MAX_PATTERNS + 2, 4), np.int64),
         walk=np.zeros((MAX_PATTERNS + 2, 4), np.int64),
         ahead=np.zeros((BLOCK * AHEAD_CELLS, 2), np.int64),
-        now=np.full(1, LATEST, np.int64),
     )
 
 

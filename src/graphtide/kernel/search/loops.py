@@ -62,9 +62,9 @@ def store_arrays(block: Block) -> tuple[Table, SearchArrays, Longs]:
         ints2(block, 5), ints2(block, 6), ints2(block, 7), ints2(block, 8), ints2(block, 9),
         longs1(block, 10), ints2(block, 11), ints1(block, 12), ints1(block, 13), ints1(block, 14),
         ints2(block, 15), longs2(block, 16), longs2(block, 17), longs2(block, 18),
-        longs2(block, 19), longs1(block, 20),
+        longs2(block, 19),
     )  # fmt: skip
-    return t, p, longs1(block, 21)
+    return t, p, longs1(block, 20)
 
 
 @inlined
@@ -89,7 +89,7 @@ def link_all(t: Table, links: Int, row: Int) -> None:
 def insert_quad(t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int) -> Int:
     """Store a new quad and add it to its chains."""
     row = add_row(t, slot, hash_, changes, at, 2)
-    t.rows[row, col.VERSION] = col.SETTLED
+    t.rows[row, col.ALIVE] = 1
     link_all(t, links, row)
     return row
 

@@ -146,7 +146,7 @@ def open_frame(
 def next_live(t: Table, row: Int) -> Int:
     """The first live row from `row` on, plus 1; 0 at the end."""
     while row < t.meta[HIGH]:
-        if t.rows[row, col.VERSION] != 0:
+        if t.rows[row, col.ALIVE] != 0:
             return row + 1
         row += 1
     return 0
@@ -163,13 +163,6 @@ def follow(t: Table, index: Int, row: Int) -> Int:
 
 
 @inlined
-def is_there(t: Table, row: Int, now: Int) -> bool:
-    """Whether a quad is there as of a version."""
-    version = t.rows[row, col.VERSION]
-    return version <= now and (version > 0 or version <= -now)
-
-
-@inlined
 def next_match(
     t: Table, p: SearchArrays, first: Int, frames: Longs, barred: Int, barred_below: Int
 ) -> bool:
@@ -177,7 +170,6 @@ def next_match(
 
     Row `barred` may not be used by patterns before `barred_below`.
     """
-    now = p.now[0]
     depth, remaining = frames[0, col.DEPTH], frames[0, col.REMAINING]
     deeper = frames[0, col.FRESH] == 1
     frames[0, col.FRESH] = 0
@@ -199,7 +191,7 @@ def next_match(
             continue
         row = cursor - 1
         frames[depth, 1] = follow(t, frames[depth, 2], row)
-        if (row == barred and pattern < barred_below) or not is_there(t, row, now):
+        if (row == barred and pattern < barred_below) or t.rows[row, col.ALIVE] == 0:
             continue
         fresh = match_row(t, p.patterns, first + pattern, row, p.bind)
         if fresh < 0:
@@ -240,7 +232,7 @@ def walker(p: SearchArrays) -> SearchArrays:
     """The same plan with the bindings of the walk."""
     return SearchArrays(
         p.patterns, p.programs, p.checks, p.seeds, p.dispatch, p.walks, p.probes, p.probes_from,
-        p.walk_bind, p.walk_bind, p.key, p.frames, p.inner, p.walk, p.ahead, p.now,
+        p.walk_bind, p.walk_bind, p.key, p.frames, p.inner, p.walk, p.ahead,
     )  # fmt: skip
 
 

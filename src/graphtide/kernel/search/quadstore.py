@@ -20,13 +20,6 @@ from graphtide.kernel.search import loops
 from graphtide.kernel.search.alone import only_programs
 from graphtide.kernel.search.bulk import difference, link_table, load_table
 from graphtide.kernel.search.compile import NO_PROGRAMS, Compiled, GonePrograms, compile_programs
-from graphtide.kernel.search.parallel import (
-    EVALUATED_AT_ONCE,
-    ParallelSearch,
-    begin_changes,
-    end_changes,
-    settle_versions,
-)
 from graphtide.limits import Allowance, Limits, allowance
 from graphtide.views import UNKNOWN, make_block, not_copied
 
@@ -35,7 +28,6 @@ if TYPE_CHECKING:
 
     from graphtide.kernel.search.arrays import SearchArrays
     from graphtide.kernel.search.program import SearchProgram
-    from graphtide.kernel.workers import Workers
     from graphtide.views import Block
 
 CHUNK = 8192
@@ -55,11 +47,8 @@ LOOKS = 16
 """How often is looked for indexes that are of no use any more, while as many quads change as there
 are."""
 
-PART = 1 << 15
-"""Changes of which threads search what each causes before the next ones are applied."""
-
-FIRST_VERSION, LAST_VERSION = col.SETTLED + 1, col.LATEST - 2 * PART
-"""Versions of quads, while threads search: the first, and when they begin anew."""
+EVALUATED_AT_ONCE = 1 << 14
+"""Rows from which a query is evaluated before the time is checked."""
 
 FEW_ROWS, FEW_PROGRAMS = 256, 4
 """Rows of output, and programs in it, that are looked at in Python: sorting takes longer."""
@@ -81,16 +70,12 @@ class QuadStore:
 
     __reduce_ex__ = not_copied
 
-    def __init__(self, *, store_all: bool = True, workers: Workers | None = None) -> None:
+    def __init__(self, *, store_all: bool = True) -> None:
         self.limits = Limits()
-        self._store_all, self._workers = store_all, workers
-        self._parallel: ParallelSearch | None = None
-        if workers is not None and workers.threads > 1:
-            self._parallel = ParallelSearch(workers)
+        self._store_all = store_all
         self.to_come = 0
         """Changes that are going to come, as the next call is told: it makes room for more."""
         self._new_share = 0.0  # of the changes of the last call, those that inserted a quad
-        self._version = FIRST_VERSION  # of the next change that threads search
         self._programs: dict[int, SearchProgram] = {}
         self._gone = GonePrograms()
         self._order: list[int] = []
@@ -184,9 +169,8 @@ class QuadStore:
         self._call += 1
         many = len(changes)
         self._last = changes if many <= BULK else ref(changes)
-        parallel = self._parallel
-        if many > BULK or (parallel is not None and parallel.is_worth(many)):
-            return self._apply_many(changes, parallel)
+        if many > BULK:
+            return self._apply_many(changes)
         n = self._apply_chunk(changes, 0, many, 0)
         if n == 0:
             return {}
@@ -207,80 +191,28 @@ class QuadStore:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
 
-    def _apply_many(self, changes: Ints, parallel: ParallelSearch | None) -> dict[int, Ints]:
+    def _apply_many(self, changes: Ints) -> dict[int, Ints]:
         many, more = len(changes), int(self.to_come * self._new_share)  # if as many are new
         self.to_come = 0
         if len(self._effects) < many:
             self._effects = np.empty(2 * many, np.int32)
-        if many > BULK:
-            if self._is_bulk(changes):
-                return self._apply_bulk(changes)
-            if self._store_all and changes[:, DIFF].min() > 0:
-                self._settle()
-                self._left = UNKNOWN  # its arrays may be others now
-                self._table.reserve_inserts(max(many, more))
+        if self._is_bulk(changes):
+            return self._apply_bulk(changes)
+        if self._store_all and changes[:, DIFF].min() > 0:
+            self._settle()
+            self._left = UNKNOWN  # its arrays may be others now
+            self._table.reserve_inserts(max(many, more))
         inserted = self._counts.item(col.INSERTED)
-        batches = self._apply_parts(changes, parallel)
+        batches = self._apply_parts(changes)
         self._new_share = (self._counts.item(col.INSERTED) - inserted) / max(many, 1)
         return batches
 
-    def _apply_parts(self, changes: Ints, parallel: ParallelSearch | None) -> dict[int, Ints]:
+    def _apply_parts(self, changes: Ints) -> dict[int, Ints]:
         """Apply changes in parts that are small enough for an interrupt to wait for."""
         n, many = 0, len(changes)
-        if parallel is not None and parallel.is_worth(many):
-            return self._put_out(self._apply_in_threads(parallel, changes))
         for first in range(0, many, CHUNK):
             n = self._apply_chunk(changes, first, min(first + CHUNK, many), n)
         return self._put_out(self._out[:n])
-
-    def _apply_in_threads(self, search: ParallelSearch, changes: Ints) -> Ints:
-        """Apply changes, which threads search: the rows that they cause, as they are put out."""
-        found: list[Ints] = []
-        begin, many, left = 0, len(changes), Allowance(self.limits, "flush")
-        while begin < many:
-            end = min(begin + PART, many)
-            if self._left < end - begin:
-                self._look(end - begin)
-            self._left -= end - begin
-            table, plan, version = self._table.arrays, self._compiled.plan, self._version
-            if version >= LAST_VERSION:
-                settle_versions(table)
-                version = FIRST_VERSION
-            self._version = version + PART  # also after an interrupt, a later one
-            reached = int(
-                begin_changes(
-                    self._block, self._store_all, self._call,
-                    changes, begin, end, self._effects, version,
-                )
-            )  # fmt: skip
-            if reached == begin:
-                self._make_room(changes[begin:end])
-                continue
-            part = range(begin, reached)
-            self._link_in_threads(search, changes, part)
-            table = self._table.arrays
-            found += search.search(
-                table, plan, self._out.shape[1], changes, part, self._effects, version, left
-            )
-            end_changes(self._block, changes, begin, reached, self._effects)
-            if reached < end and not search.is_worth(len(part)):  # quads change again and again
-                end = min(reached + CHUNK, many)
-                n = self._apply_chunk(changes, reached, end, 0)
-                found.append(self._out[:n].copy())
-                reached = end
-            begin = reached
-        return np.concatenate([self._out[:0], *found])
-
-    def _link_in_threads(self, search: ParallelSearch, changes: Ints, part: range) -> None:
-        """Add the new quads of a part of the changes to the indexes."""
-        begins = [part.start] * len(self._table.arrays.indexes)
-        while any(begin < part.stop for begin in begins):
-            begins = search.link(
-                self._table.arrays, self._compiled.plan, 1, changes, begins, part.stop,
-                self._effects,
-            )  # fmt: skip
-            if any(begin < part.stop for begin in begins):
-                self._make_room(changes[:0])
 
     def _is_bulk(self, changes: Ints) -> bool:
         """Whether changes are one transaction that is much larger than what is stored.
@@ -390,7 +322,7 @@ class QuadStore:
         changes = np.zeros((len(quads), 6), np.int32)
         changes[:, 1] = 1
         changes[:, 2:] = quads
-        other = QuadStore(workers=self._workers)
+        other = QuadStore()
         other.limits = self.limits
         other.apply(changes)
         other.apply(undone)
@@ -417,9 +349,6 @@ class QuadStore:
         sizes = np.zeros(len(plan.dispatch), np.int64)
         loops.count_quads(t, plan.dispatch, sizes)
         chosen = only_programs(plan, programs, sizes)
-        if self._parallel is not None and self._parallel.is_worth(len(self)):
-            parts = self._parallel.evaluate(t, chosen, self._out.shape[1], tx, left)
-            return np.concatenate([self._out[:0], *parts])
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         n, high = 0, int(t.meta[HIGH])
         self._counts[col.RESUME] = 0  # what an interrupt may have left

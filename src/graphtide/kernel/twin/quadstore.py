@@ -22,8 +22,6 @@ from graphtide.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from graphtide.kernel.workers import Workers
-
 
 Quads = dict[int, dict["Row", None]]
 """Quads by predicate, oldest first."""
@@ -102,7 +100,6 @@ class QuadStore:
         self,
         *,
         store_all: bool = True,
-        workers: Workers | None = None,  # noqa: ARG002 - one thread does everything
     ) -> None:
         self.limits = Limits()
         self._store_all = store_all
