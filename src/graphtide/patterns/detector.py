@@ -52,13 +52,24 @@ class KernelDetector:
 
     def __init__(self, form: Deterministic) -> None:
         self.automaton = form.automaton
-        self.now: int | None = None
+        self._now: int | None = None
         self._form = form
         self._kernel = kernel_automaton(form, make_tables(form))
         self.table = TokenTable(self._kernel)
         self._arranger = RowArranger(form.automaton)
         self._ambiguous = _ambiguous_types(form)
         self._general: Detector | None = None
+
+    @property
+    def now(self) -> int | None:
+        """The time before which no event may come."""
+        return self._now
+
+    @now.setter
+    def now(self, time: int | None) -> None:
+        self._now = time
+        if self._general is not None:
+            self._general.now = time
 
     @property
     def reader(self) -> ConfigurationMover:
@@ -103,7 +114,7 @@ class KernelDetector:
             shared = len(times) > 1 and bool(rows.begins.any())
             if shared or self._general is not None:
                 self._choose(rows)
-            self.now = int(times[-1])
+            self._now = int(times[-1])  # the general detector goes there with the last row
         if self._general is not None:
             return self._general.feed_rows(rows)
         return _columns(self.table.feed(*rows[:4], rows.begins if shared else None))
@@ -133,12 +144,12 @@ class KernelDetector:
                 return True
         return False
 
-    def advance(self, to: int) -> list[PatternMatch]:
-        """Move time on: timers before `to` fire."""
+    def advance(self, to: int, *, causes: bool = False) -> list[PatternMatch]:
+        """Move time on: timers before `to` fire; see `Detector.advance`."""
         self._pass(to)
         self.now = to
         if self._general is not None:
-            return self._general.advance(to)
+            return self._general.advance(to, causes=causes)
         return _rows(_columns(self.table.advance(to)))
 
     @property

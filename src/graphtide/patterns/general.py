@@ -240,8 +240,12 @@ class Detector:
                 matches += self._offer(own, time, number, key)
         return matches
 
-    def advance(self, to: int) -> list[PatternMatch]:
-        """Move time on: timers before `to` fire, tokens past their deadline are dropped."""
+    def advance(self, to: int, *, causes: bool = False) -> list[PatternMatch]:
+        """Move time on: timers before `to` fire, tokens past their deadline are dropped.
+
+        If the end of a time `causes` events, they come at the last tick before `to`: a token with
+        that deadline goes on.
+        """
         if self.now is not None and to < self.now:
             raise GraphtideError(
                 f"time went back from {self.now} to {to}",
@@ -256,7 +260,24 @@ class Detector:
                 matches += self._fall_due(token, due)
         if self._inner_timers:
             self._pass_inner_time(to - 1)
+        if not causes:
+            self._drop_before(to)
         return matches
+
+    def _drop_before(self, time: int) -> None:
+        """Drop the tokens whose deadline is the tick before a time."""
+        timers = []
+        while self._due and self._due[0][0] <= time:
+            entry = heappop(self._due)
+            token = entry[2]
+            if token.timer(self.reader) == time:
+                timers.append(entry)
+                continue
+            token.due.discard(time)
+            if token in self._tokens.get(token.key, ()) and token.deadline(self.reader) < time:
+                self._drop(token, time - 1, "its time ran out")
+        for entry in timers:
+            heappush(self._due, entry)
 
     def save(self) -> SavedDetector:
         """The state of the detector, to be loaded later, or in another process."""
@@ -273,7 +294,7 @@ class Detector:
             self._schedule(own)
 
     def next_time(self) -> int:
-        """The time of the next timer or deadline; NEVER if there is none."""
+        """The time of the next timer, or the first one after a deadline; NEVER if there is none."""
         return int(self._due[0][0]) if self._due else NEVER
 
     def feed(
@@ -313,13 +334,13 @@ class Detector:
         return matches
 
     def _fall_due(self, token: Token, due: float) -> list[PatternMatch]:
-        """A timer or deadline of a token; outdated entries of the queue do nothing."""
+        """A timer of a token, or its deadline is over; outdated entries of the queue do nothing."""
         if token.timer(self.reader) == due:
             self._before = token.configurations
             token.fire(self.reader, int(due))
             return self._after(token, int(due))
-        if token.deadline(self.reader) <= due:
-            self._drop(token, int(due), "its time ran out")
+        if token.deadline(self.reader) < due:
+            self._drop(token, int(due) - 1, "its time ran out")
         return []
 
     def _pass_inner_time(self, until: int) -> None:
@@ -479,8 +500,8 @@ class Detector:
         return [more.get(slot, value) for slot, value in enumerate(end.values)]
 
     def _schedule(self, token: Token) -> None:
-        """Queue the next timer and the deadline of a token; outdated entries do no harm."""
-        dues = {token.timer(self.reader), token.deadline(self.reader)} - {inf} - token.due
+        """Queue the next timer of a token and the end of its deadline; old entries do no harm."""
+        dues = {token.timer(self.reader), token.deadline(self.reader) + 1} - {inf} - token.due
         token.due |= dues
         for due in dues:
             heappush(self._due, (due, token.order, token))

@@ -124,7 +124,7 @@ class TokenHistory:
 
     def _advance(self, to: int) -> list[PatternMatch]:
         now = self.detector.now
-        matches = self.detector.advance(to)
+        matches = self.detector.advance(to, causes=True)
         self.detector.now = to - 1 if now is None else max(now, to - 1)
         return matches
 

@@ -167,6 +167,8 @@ class RuleEngine:
                 self._cascade.count_end("timer", due.time, [names[each.pattern] for each in found])
                 self._take_part(replace(complex_batch(found), simultaneous=True))
             return
+        if self.detection is not None:  # for what RETRACT brings back, that time is over
+            self.detection.pass_time(due.time + 1)
         with self._allowed():
             waited = self.rules.advance(due.time + 1)
         if waited:
