@@ -177,7 +177,8 @@ class OracleReader:
 
     def _happens(self, pattern: tide.EventPattern, gap: Sequence[OracleEvent], at: Reading) -> bool:
         """Whether some of these events are a trace of a pattern under a binding."""
-        for count in range(1, len(gap) + 1):
+        most = 1 if isinstance(pattern, tide.Atom) else len(gap)
+        for count in range(1, most + 1):
             for some in combinations(gap, count):
                 inner = OracleReader(
                     some, some, self.now, self._tick_ms, self._encode, condition=self._condition

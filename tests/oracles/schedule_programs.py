@@ -43,6 +43,11 @@ BODIES: Final = (
     "WHEN FACT {{ ?x :{f} ?y }} EVENT a = {A}(?x) NO EVENT b = {B}(?x) AFTER[0,{n}] a",
 )
 
+RETRACTIONS: Final = (
+    "EVENT a = {A}(?x) EVENT b = {B}(?x) AFTER[0,5] a",
+    "EVENT a = {A}(?x) NO EVENT b = {B}(?x) AFTER[0,{n}] a",
+)
+
 PATTERNS: Final = (
     "({A}(?x) -> {B}(?x)) WITHIN {n}",
     "{A}(?x) -> {B}(?x)",
@@ -110,6 +115,8 @@ class _ProgramText:
         self.types = [line.split()[1].partition("(")[0] for line in EVENTS]
         self.level = {name: at for at, name in enumerate(self.types)}
         self._simple = len(self.types)  # patterns come after these
+        self.consumed: list[str] = []
+        """The types that patterns name."""
 
     def add_query(self, number: int) -> None:
         """A standing query, with events for its rows."""
@@ -161,7 +168,14 @@ class _ProgramText:
         if "PER" in context and ("?y" in body or "(_)" in body):
             context = ""
         self.lines.append(f"PATTERN {name}(?x) AS {body}{context}")
+        self.consumed += [each for each in self.types if f"{each}(" in body]
         self._add_type(name, level)
+
+    def add_retraction(self) -> None:
+        """A rule that retracts events which patterns consume, at once or when they have waited."""
+        a, b = self._rng.choice(self.consumed), self._rng.choice(self.types)
+        body = self._rng.choice(RETRACTIONS).format(A=a, B=b, n=self._rng.randint(0, 2))
+        self.lines.append(f"RULE {self._prefix}Back WHEN {body} THEN RETRACT a")
 
     def add_rule(self, number: int) -> None:
         """A rule: what it emits mostly is of a later kind than what it reacts to."""
@@ -212,6 +226,8 @@ def _program(rng: Random, prefix: str = "") -> tuple[str, ...]:
         text.add_pattern(number)
     for number in range(rng.randint(2, 6)):
         text.add_rule(number)
+    if text.consumed and rng.random() < 0.3:
+        text.add_retraction()
     return tuple(text.lines)
 
 

@@ -3,8 +3,9 @@
 A `Schedule` is programs and the input they get. `run_one_by_one` is the reference: each input item
 in a call of its own, and the clock advanced tick by tick before a change, and where an item
 advances it. (Not before an event: that raises the watermark of its own stream only.) The other ways
-give items in batches, let the clock jump, read answers in between, or run beside something that
-only listens. All of them must fire, emit and answer the same, in the same order (`check_schedule`).
+give items in batches, let the clock jump, read answers in between, run beside something that only
+listens, or are interrupted. All of them must fire, emit and answer the same, in the same order
+(`check_schedule`). What they have in common is compared with the definitions (`schedule_model.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
+from oracles.schedule_model import model_difference
 from oracles.transactions import NAMESPACE
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ Triple = tuple[str, str, str]
 
 PREFIX: Final = f"PREFIX : <{NAMESPACE}>\n"
 STREAMS: Final = ("s", "t")
+BEFORE: Final = "before that: "
+"""So begins the note of an interrupt about an error that came before it."""
+
 MAX_REACTIONS: Final = 8
 """Callbacks of one run that write."""
 
@@ -186,8 +191,12 @@ _parse = lru_cache(maxsize=16)(Program.parse)  # all runs of a schedule share it
 class ScheduledRun:
     """The programs of a schedule on a graph of their own."""
 
-    def __init__(self, schedule: Schedule, *, beside: bool = False) -> None:
+    def __init__(
+        self, schedule: Schedule, *, beside: bool = False, interrupts: Random | None = None
+    ) -> None:
         self.schedule = schedule
+        self._interrupts = interrupts
+        self.interrupted = 0
         self.graph = LiveGraph(window_alignment=schedule.alignment)
         self.calls: Lines = []
         self.errors: Lines = []
@@ -239,11 +248,18 @@ class ScheduledRun:
 
     def _called_to_write(self, *terms: object, graph: LiveGraph) -> None:
         graph.insert(str(terms[0]), *_texts(("g", "p", "b"))[1:])
-        self._called(*terms)
+        self._note_call("g", *terms)
 
     def _called(self, *terms: object) -> None:
+        self._note_call("f", *terms)
+
+    def _note_call(self, function: str, *terms: object) -> None:
+        rng = self._interrupts if self.interrupted < MAX_INTERRUPTS else None
+        if rng is not None and rng.random() < INTERRUPTED:
+            self.interrupted += 1
+            raise KeyboardInterrupt
         names = [_short(term) for term in terms]
-        self.calls.append(f"f({', '.join(names)}) at {self.graph.clock}")
+        self.calls.append(f"{function}({', '.join(names)}) at {self.graph.clock}")
         if self.schedule.failing in names:
             raise ValueError(f"{self.schedule.failing} fails")
 
@@ -270,6 +286,11 @@ class ScheduledRun:
     def _noting(self, call: Callable[[], None]) -> None:
         try:
             call()
+        except KeyboardInterrupt as interrupt:
+            if self._interrupts is None:
+                raise
+            notes = getattr(interrupt, "__notes__", ())
+            self.errors += [f"{BEFORE}{note.removeprefix(BEFORE)}" for note in notes]
         except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
             self.errors.append(f"{type(problem).__name__}: {problem}")
 
@@ -357,8 +378,17 @@ class ScheduledRun:
         sections["graph"] = sorted(" ".join(map(_short, q[:3])) for q in graph.quads())
         streams = [graph.stream(text_of(name)) for name in self.schedule.streams]
         sections["streams"] = [_counted(stream) for stream in streams]
+        sections["numbers"] = self._numbers()
         sections["clock"] = [str(graph.clock), *(str(program.clock) for program in self.programs)]
         return Outcome(sections)
+
+    def _numbers(self) -> Lines:
+        """How many transactions there were, and the numbers of those that changed answers."""
+        plain = [query for query in self.queries if query.windows is None]
+        return [
+            f"transactions: {self.graph.transactions}",
+            *(f"{query.name}: {[delta.seq for delta in query.deltas()]}" for query in plain),
+        ]
 
 
 def _sorted(items: Sequence[Item]) -> bool:
@@ -397,7 +427,10 @@ def _fired(program: RunningProgram) -> Lines:
 
 # --- ways to run a schedule ---
 
-WAYS: Final = ("jumps", "batches", "ids", "log", "reads", "beside", "mixed")
+WAYS: Final = (
+    *("jumps", "batches", "ids", "log", "reads", "beside", "mixed"),
+    *("interrupts", "definitions"),
+)
 """Ways to run a schedule that must not make a difference.
 
 jumps     the clock is not advanced between items
@@ -408,6 +441,9 @@ log       so, and changes and events of all streams in one call of `apply`; the 
 reads     one by one, but answers are read in between
 beside    jumps, beside a program and a callback that do nothing
 mixed     batches, jumps, reads and listeners at random
+interrupts   as `log`, item by item, or events of a stream together, and functions of CALL are
+             interrupted: the next call goes on from where the interrupted one began
+definitions  not run: what the definitions say of single items (see `schedule_model.py`)
 """
 
 INPUTS_ALIKE: Final = ("jumps", "batches", "ids")
@@ -427,11 +463,18 @@ def run_as_log(schedule: Schedule) -> ScheduledRun:
     return run_one_by_one(replace(schedule, items=tuple(one for each in items for one in each)))
 
 
+def run_interrupted(schedule: Schedule) -> ScheduledRun:
+    """The reference of the way `interrupts`: each item finds its time reached."""
+    items = [[Item(i.time, "advance"), i] for i in schedule.items]
+    return run_one_by_one(replace(schedule, items=tuple(one for each in items for one in each)))
+
+
 def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
     """The same in another way (see `WAYS`)."""
     rng = Random(f"{way} {seed}")
     beside = way == "beside" or (way == "mixed" and rng.random() < MIXED_BESIDE)
-    run, most = ScheduledRun(schedule, beside=beside), len(schedule.items)
+    interrupts = rng if way == "interrupts" else None
+    run, most = ScheduledRun(schedule, beside=beside, interrupts=interrupts), len(schedule.items)
     match way:
         case "jumps" | "beside":
             _give_groups(run, 1, "single")
@@ -445,10 +488,18 @@ def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
             _give_each(run, rng)
         case "mixed":
             _give_mixed(run, rng)
+        case "interrupts":
+            _give_interrupted(run, rng)
         case _:
             raise GraphtideError(f"{way!r} is no way to run", hint=f"use one of {', '.join(WAYS)}")
     return run
 
+
+MAX_INTERRUPTS: Final = 5
+"""Interrupts of one run."""
+
+INTERRUPTED: Final = 0.4
+"""How often a call of a function is interrupted."""
 
 MIXED_BESIDE: Final = 0.3
 MIXED_ADVANCES: Final = 0.3
@@ -513,6 +564,34 @@ def _give_logs(run: ScheduledRun) -> None:
         run.give([item], "single")
 
 
+def _give_interrupted(run: ScheduledRun, rng: Random) -> None:
+    """Give items, or events that come together; first the clock goes there, so none is left out.
+
+    What is due before an item may be interrupted when the item is not taken in yet.
+    """
+    items, at = run.schedule.items, 0
+    has_windows = any(query.windows is not None for query in run.queries)
+    while at < len(items):
+        most = rng.randint(1, 4) if items[at].kind == "push" else 1
+        end = _end_of_group(items, at, most)
+        if has_windows:  # of other streams, which close when the clock goes to the next time
+            end = next((n for n in range(at, end) if items[n].time > items[at].time), end)
+        _reach(run, items[at].time)
+        if items[at].kind != "advance":
+            run.give(items[at:end], "single" if end == at + 1 else "ids")
+        at = end
+    _reach(run, run.schedule.end)
+
+
+def _reach(run: ScheduledRun, time: int) -> None:
+    """Advance the clock until that is not interrupted."""
+    for _ in range(MAX_INTERRUPTS + 1):
+        before = run.interrupted
+        run.advance(time)
+        if run.interrupted == before:
+            return
+
+
 # --- checking ---
 
 
@@ -526,8 +605,18 @@ class ScheduleFailure(AssertionError):  # noqa: N818 - a finding, not an error o
 
 def find_difference(schedule: Schedule, way: str, seed: int = 0) -> str:
     """What differs if a schedule is run in another way; empty if nothing does."""
-    expected = run_as_log(schedule) if way == "log" else run_as_reference(schedule)
-    return expected.outcome().difference(run_otherwise(schedule, way, seed).outcome())
+    if way == "definitions":
+        outcome = run_as_reference(schedule).outcome()
+        return model_difference(schedule, outcome.sections, MAX_FIRINGS)
+    references = {"log": run_as_log, "interrupts": run_interrupted}
+    expected = references.get(way, run_as_reference)(schedule).outcome()
+    found = run_otherwise(schedule, way, seed).outcome()
+    if way == "interrupts":
+        for sections in (expected.sections, found.sections):
+            # What a function has written is undone, and it is called again.
+            sections["calls"] = [call for call in sections["calls"] if call[0] != "g"]
+            sections["first error"] = [e.partition(": ")[2] for e in sections["first error"]]
+    return expected.difference(found)
 
 
 def run_as_reference(schedule: Schedule) -> ScheduledRun:
@@ -541,19 +630,29 @@ def _differs(schedule: Schedule, way: str, seed: int) -> bool:
 
 def check_schedule(schedule: Schedule, ways: Sequence[str] = WAYS, seed: int = 0) -> None:
     """Run a schedule in all ways; raise `ScheduleFailure` with a minimised one if two differ."""
+    way, _ = differing_way(schedule, ways, seed)
+    if way:
+        small = shrink(schedule, partial(_differs, way=way, seed=seed))
+        raise ScheduleFailure(small, way, seed, find_difference(small, way, seed))
+
+
+def differing_way(schedule: Schedule, ways: Sequence[str] = WAYS, seed: int = 0) -> tuple[str, str]:
+    """Return the first way in which the outcome differs, and what; both empty if there is none."""
     expected = run_as_reference(schedule).outcome()
     for way in ways:
         if schedule.reacting and way not in INPUTS_ALIKE:
             continue
-        if way == "log":
+        if way in ("log", "interrupts"):
             if schedule.lateness:  # a log is in order of time
                 continue
             wrong = find_difference(schedule, way, seed)
+        elif way == "definitions":
+            wrong = model_difference(schedule, expected.sections, MAX_FIRINGS)
         else:
             wrong = expected.difference(run_otherwise(schedule, way, seed).outcome())
         if wrong:
-            small = shrink(schedule, partial(_differs, way=way, seed=seed))
-            raise ScheduleFailure(small, way, seed, find_difference(small, way, seed))
+            return way, wrong
+    return "", ""
 
 
 def shrink(schedule: Schedule, fails: Callable[[Schedule], bool]) -> Schedule:

@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphtide.rules.actions import Actions
+from graphtide.rules.rule_set import RuleEntry
 from oracles.fuzz import main, run_schedules
+from oracles.schedule_model import Unforeseen, expected_sections
 from oracles.schedule_programs import random_schedule
 from oracles.schedules import (
+    MAX_FIRINGS,
     WAYS,
     Item,
     Outcome,
@@ -21,6 +25,7 @@ from oracles.schedules import (
     check_schedule,
     find_difference,
     run_one_by_one,
+    run_otherwise,
     shrink,
 )
 
@@ -118,6 +123,7 @@ def test_the_outcome_of_a_run():
             "http://example.org/s: 1 received, 0 late, 0 unpublished",
             "http://example.org/t: 1 received, 0 late, 0 unpublished",
         ],
+        "numbers": ["transactions: 2", "Q: [0, 1]"],
         "clock": ["10", "10"],
     }
 
@@ -280,3 +286,126 @@ def test_what_the_end_of_a_time_causes_waits_for_no_late_event():
     schedule = Schedule((first, second), items, end=5, streams=(), lateness=(("s", 2),))
     assert run_one_by_one(schedule).outcome().sections["firings of program 0"] == []
     check_schedule(schedule)
+
+
+ABSENT = (
+    "RULE R WHEN EVENT a = EA(?x) NO EVENT b = ED(?x) AFTER[0,1] a THEN EMIT :u {{ ?x :{p} :a }}"
+)
+
+
+def test_what_the_end_of_a_time_causes_is_within_a_duration_that_ends_then():
+    """ED is at 1, within a tick of EA; that holds for compiled tokens and for those in Python."""
+    program = (
+        "EVENT EA(?x) AS { ?x :ea ?y }",
+        "EVENT ED(?x) AS { ?x :ed ?y }",
+        "PATTERN P(?x) AS (EA(?x) -> ED(?x)) WITHIN 1",
+        "PATTERN Q(?x) AS (EA(?x) -> ED(_) AS b WHERE (COUNT(?b) = 1)) WITHIN 1",
+        ABSENT.format(p="ed"),
+    )
+    schedule = schedule_of("0 push s b ea a", end=3, program=program)
+    sections = run_one_by_one(schedule).outcome().sections
+    assert sections["complex events P of program 0"] == ["x=b from 0 to 1"]
+    assert sections["complex events Q of program 0"] == ["x=b from 0 to 1"]
+    check_schedule(schedule)
+
+
+def test_what_the_end_of_a_time_causes_can_be_matched_by_tokens_that_went_to_python():
+    """An event that is EA and EC can move the tokens of P in two ways; Q has a timer at 1."""
+    program = (
+        "EVENT EA(?x) AS { ?x :ea ?y }",
+        "EVENT EC(?x) AS { ?x :ec ?y }",
+        "EVENT ED(?x) AS { ?x :ed ?y }",
+        "PATTERN P(?x) AS ALL(EA(?x), EC(?x))",
+        "PATTERN Q(?x) AS EA(?x) -> NOT ED(?x) WITHIN 1",
+        ABSENT.format(p="ec"),
+    )
+    schedule = schedule_of("0 push s b ea a, b ec a", end=3, program=program)
+    sections = run_one_by_one(schedule).outcome().sections
+    assert sections["first error"] == []
+    assert sections["complex events P of program 0"] == ["x=b from 0 to 1"]
+    check_schedule(schedule)
+
+
+def test_what_a_retraction_at_the_end_of_a_time_brings_back_does_not_end_with_it():
+    """EB at 1 may begin P when the event at 0 is retracted, at the end of 4; so may it beside Q."""
+    program = (
+        "EVENT EA(?x) AS { ?x :ea ?y }",
+        "EVENT EB(?x) AS { ?x :eb ?y }",
+        "EVENT EC(?x) AS { ?x :ec ?y }",
+        "PATTERN P(?x) AS EB(?x) -> NOT EC(?x) WITHIN 3 CONTEXT STRICT",
+        "RULE R WHEN EVENT a = EA(?x) NO EVENT b = EC(?x) AFTER[0,4] a THEN RETRACT a",
+    )
+    beside = (*program, "PATTERN Q(?x) AS EA(?x) -> NOT EC(?x) WITHIN 4")
+    for each in (program, beside):
+        schedule = schedule_of("0 push s b ea a, b eb a", "1 push s b eb a", program=each)
+        sections = run_one_by_one(schedule).outcome().sections
+        assert sections["complex events P of program 0"] == ["x=b from 0 to 3"]
+        check_schedule(schedule)
+
+
+# --- the definitions ---
+
+
+def test_the_definitions_cover_most_schedules():
+    covered = 0
+    for seed in range(100):
+        try:
+            expected_sections(random_schedule(Random(seed)), MAX_FIRINGS)
+        except Unforeseen:
+            continue
+        covered += 1
+    assert covered > 50
+
+
+def test_the_definitions_say_what_was_computed_by_hand():
+    schedule = schedule_of("1 push s u a v", "7 push t u b v", "8 change -u p c")
+    found = run_one_by_one(schedule).outcome().sections
+    expected = expected_sections(schedule, MAX_FIRINGS)
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_a_conflict_set_is_not_covered():
+    with pytest.raises(Unforeseen):
+        expected_sections(replace(schedule_of("1 push s u a v"), firing="agenda"), MAX_FIRINGS)
+
+
+def test_a_mistake_that_all_ways_share_is_found(monkeypatch):
+    """An engine that calls each function twice."""
+    once = Actions._call
+
+    def twice(actions, *given):
+        once(actions, *given)
+        once(actions, *given)
+
+    monkeypatch.setattr(Actions, "_call", twice)
+    schedule = schedule_of("1 push s u a v")
+    check_schedule(schedule, ["jumps", "batches", "ids", "log"])
+    with pytest.raises(ScheduleFailure, match=r"definitions: \['f\(u\) at 3'\]"):
+        check_schedule(schedule, ["definitions"])
+
+
+# --- interrupts ---
+
+
+def test_an_undo_that_is_left_out_is_found(monkeypatch):
+    """An engine that does not restore the memories of rules after an interrupt."""
+    program = (
+        "EVENT A(?x) AS { ?x :a ?y }",
+        "EVENT B(?x) AS { ?x :b ?y }",
+        "RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) AFTER[0,5] a THEN INSERT { ?x :p :c }",
+        "RULE S ON A(?x) THEN CALL f(?x)",
+    )
+    schedule = schedule_of("1 push s u a v", "2 push s u b v", program=program)
+    runs = [run_otherwise(schedule, "interrupts", seed) for seed in range(5)]
+    assert any(run.interrupted for run in runs)
+    for seed in range(5):
+        check_schedule(schedule, ["interrupts"], seed)
+    monkeypatch.setattr(RuleEntry, "roll_back", lambda entry, to: None)
+    assert any(find_difference(schedule, "interrupts", seed) for seed in range(5))
+
+
+def test_an_error_before_an_interrupt_is_not_lost():
+    """The interrupt has it as a note."""
+    schedule = replace(schedule_of("1 push s u a v, w a v", "2 push s v a v"), failing="u")
+    for seed in range(5):
+        check_schedule(schedule, ["interrupts"], seed)

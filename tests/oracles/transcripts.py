@@ -23,7 +23,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from oracles.schedule_programs import random_schedule
-from oracles.schedules import ScheduledRun, run_one_by_one
+from oracles.schedules import run_one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,27 +56,20 @@ def transcript(seed: int) -> dict[str, list[str]]:
         part = _part_of(name)
         shown = [line.split(": ", 1)[1] for line in lines] if name.startswith("firings") else lines
         parts[part] += [f"{name}:", *(f"  {line}" for line in shown)]
-    parts["numbers"] += _numbers(run)
+    parts["numbers"] += [
+        f"program {number}: {[each.number for each in program.firings()]}"
+        for number, program in enumerate(run.programs)
+    ]
     return parts
 
 
 def _part_of(section: str) -> str:
+    if section == "numbers":
+        return "numbers"
     first = section.split(maxsplit=1)[0]
     if first in ("deltas", "results"):
         return "deltas"
     return "firings" if first in ("firings", "complex", "calls", "skipped") else "end"
-
-
-def _numbers(run: ScheduledRun) -> list[str]:
-    plain = [query for query in run.queries if query.windows is None]
-    return [
-        f"transactions: {run.graph.transactions}",
-        *(f"{query.name}: {[delta.seq for delta in query.deltas()]}" for query in plain),
-        *(
-            f"program {number}: {[each.number for each in program.firings()]}"
-            for number, program in enumerate(run.programs)
-        ),
-    ]
 
 
 def text_of(seed: int) -> str:

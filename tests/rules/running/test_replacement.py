@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from graphtide import LiveGraph, Program
 from graphtide.errors import GraphtideError
 from oracles.schedule_programs import random_schedule
-from oracles.schedules import ScheduledRun, run_one_by_one
+from oracles.schedules import ScheduledRun, run_as_reference
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 EX = "<http://example.org/{}>".format
@@ -178,7 +178,7 @@ def test_random_programs_go_on(first):
         for item in schedule.items:
             run.give([item], "single")
         run.advance(schedule.end)
-        assert not run_one_by_one(schedule).outcome().difference(run.outcome()), seed
+        assert not run_as_reference(schedule).outcome().difference(run.outcome()), seed
 
 
 EVERY = {"Twice": 5, "Late": 5, "Never": 5}
