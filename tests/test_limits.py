@@ -127,6 +127,8 @@ def test_a_term_that_is_inserted_has_a_limit():
         lambda: graph.insert("<ex:s>", "<ex:p>", "<ex:" + "x" * 1001 + ">"),
         lambda: graph.stream("<ex:in>").push([("<ex:s>", "<ex:p>", long)], time=1),
         lambda: graph.publish([("<ex:s>", "<ex:p>", long)], time=1),
+        lambda: graph.apply(gt.ChangeBatch.of([(1, 0, 1, "<ex:s>", "<ex:p>", long, None)])),
+        lambda: graph.update(f"INSERT DATA {{ <ex:s> <ex:p> {long} }}"),
     ):
         with pytest.raises(LimitError) as raised:
             insert()

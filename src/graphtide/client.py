@@ -21,6 +21,7 @@ from urllib.parse import quote, urlsplit
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+from graphtide.arguments import check_type
 from graphtide.errors import GraphtideError, QueryError
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class RemoteGraph:
     """A live graph behind a server. Made by `graphtide.connect`."""
 
     def __init__(self, url: str, *, token: str | None, timeout: float, patience: float) -> None:
+        check_type(url, "url", str)
+        check_type(token, "token", str, None)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise GraphtideError(f"{url} is not the URL of a server", hint="http://HOST:PORT")

@@ -395,7 +395,7 @@ class LiveGraph:
         time = ticks_or_none(time)
         with self.lock:
             listed = listed_triples(triples)  # computing them may use the graph
-            if start is not None or end is not None or duration:
+            if start is not None or end is not None or type(duration) is not int or duration:
                 time, duration = event_end(time, start, end, duration)
             schedule = self._runtime.schedule
             if schedule.calling_back:
@@ -588,6 +588,9 @@ class LiveGraph:
 
         It is tried on a copy first, and rejected unless each step still has its effect.
         """
+        from graphtide.repair import RepairPlan
+
+        check_type(plan, "plan", RepairPlan)
         return plan.apply_to(self._runtime, ticks_or_none(time))
 
     # --- the graph now ---

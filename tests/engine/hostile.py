@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import math
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
-from graphtide import ChangeBatch, LiveGraph, Program
+from graphtide import (
+    ChangeBatch,
+    LiveGraph,
+    Program,
+    connect,
+    function,
+    read_changes,
+    with_prefixes,
+    write_changes,
+)  # fmt: skip
 
 VALUES = [
     None, True, False, 0, 1, -1, 2**31, -(2**31) - 1, 2**53 + 1, 2**61, 2**62, 2**62 + 1, 2**63,
@@ -100,6 +110,27 @@ CALLS = {
     "contains": lambda g, v: v in g,
     "contains quad": lambda g, v: (S, P, v, None) in g,
     "since": lambda g, v: list(g.queries[0].since(v)),
+    "recent": lambda g, v: g.queries[0].recent(v),
+    "recent limit": lambda g, v: g.queries[0].recent(limit=v),
+    "table offset": lambda g, v: g.queries[0].table(offset=v),
+    "table limit": lambda g, v: g.queries[0].table(limit=v),
+    "why limit": lambda g, v: g.queries[0].why(s=S, o=P, limit=v),
+    "why all": lambda g, v: g.queries[0].why(s=S, o=P, all=v),
+    "why value": lambda g, v: g.queries[0].why(s=v),
+    "why_not": lambda g, v: g.queries[0].why_not(v),
+    "explain format": lambda g, v: g.queries[0].explain(v),
+    "explain why": lambda g, v: g.queries[0].explain(why=v),
+    "facts": lambda g, v: g.queries[0].facts(actual=v),
+    "publish duration": lambda g, v: g.publish([(S, P, O)], duration=v),
+    "publish start": lambda g, v: g.publish([(S, P, O)], start=v),
+    "repair": lambda g, v: g.repair(v),
+    "load time": lambda g, v: g.load(__file__, time=v),
+    "stream feed": lambda g, v: g.stream("<ex:in>").feed(v),
+    "feed timestamp": lambda g, v: g.stream("<ex:in>").feed("x.nq", timestamp=v),
+    "query terms": lambda g, v: g.query(QUERY, terms=v),
+    "replace": lambda g, v: g.run(Program.parse(EVENTS), name="other").replace(v),
+    "disable": lambda g, v: g.run(Program.parse(EVENTS), name="other").disable(v),
+    "fire": lambda g, v: g.run(Program.parse(EVENTS), name="other", firing="manual").fire(v),
     "why": lambda g, v: g.queries[0].why(v),
     "explain": lambda g, v: g.queries[0].explain(actual=v),
     "table": lambda g, v: g.queries[0].table(terms=v),
@@ -120,6 +151,30 @@ CALLS = {
     "push_ids times": lambda g, v: g.stream("<ex:in>").push_ids(v, np.array([ids4(g)])),
     "push_ids quads": lambda g, v: g.stream("<ex:in>").push_ids(np.array([g.clock]), v),
 }
+
+FUNCTIONS = {
+    "read_changes": lambda v: list(read_changes(v)),
+    "read_changes format": lambda v: list(read_changes("x.nt", format=v)),
+    "read_changes limits": lambda v: list(read_changes("x.nt", limits=v)),
+    "write_changes": lambda v: write_changes(v, io.BytesIO(), format="nt"),
+    "write_changes format": lambda v: write_changes([], io.BytesIO(), format=v),
+    "with_prefixes": with_prefixes,
+    "with_prefixes prefixes": lambda v: with_prefixes("ASK {}", v),
+    "function": lambda v: function(v, str),
+    "function f": lambda v: function("ex:f", v),
+    "check": Program.check,
+    "check name": lambda v: Program.check(EVENTS, name=v),
+    "check folder": lambda v: Program.check(EVENTS, folder=v),
+    "of": Program.of,
+    "read": Program.read,
+    "from_sources": Program.from_sources,
+    "from_sources of": lambda v: Program.from_sources([v]),
+    "without_groups": Program.parse(EVENTS).without_groups,
+    "connect": connect,
+    "batch": ChangeBatch.of,
+    "batch row": lambda v: ChangeBatch.of([v]),
+}
+"""Functions of the package that no graph is given to."""
 
 STORE_CALLS = {
     "cursor": lambda g, v: list(g.queries[0].cursor(v)),

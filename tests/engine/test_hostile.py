@@ -6,10 +6,22 @@ import random
 from collections import Counter
 
 import pytest
-from engine.hostile import CALLS, OPENING, OPTIONS, QUERY, STORE_CALLS, VALUES, WINDOW, P, made
+from engine.hostile import (
+    CALLS,
+    FUNCTIONS,
+    OPENING,
+    OPTIONS,
+    QUERY,
+    STORE_CALLS,
+    VALUES,
+    WINDOW,
+    P,
+    made,
+)
 
 from graphtide import Limits, LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.functions import user
 from graphtide.limits import NAMES
 
 
@@ -129,6 +141,14 @@ def test_a_place_that_is_no_path_is_refused(tmp_path):
         for value in ("\ud800", "\0"):
             given_to(lambda _, value: LiveGraph.open(tmp_path / value), None, value)
             given_to(lambda graph, value: graph.store.backup(tmp_path / value), graph, value)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_with_any_value_works_or_says_what_is_wrong(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(user, "USER_FUNCTIONS", {})
+    for value in VALUES:
+        given_to(lambda _, value: FUNCTIONS[name](value), None, value)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from graphtide.arguments import wrong_type
-from graphtide.errors import DataError, GraphtideError, TermError
+from graphtide.errors import DataError, GraphtideError, LimitError, TermError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import TermDictionary
@@ -117,6 +118,8 @@ def encode(
 
     With a filter, all ids are 0 of quads that cannot match; their terms are only checked.
     """
+    for given in (batch.s, batch.p, batch.o, batch.g):
+        _check_lengths(given, terms.longest)
     rows = np.zeros((len(batch), 6), np.int32)
     rows[:, 1] = batch.diff
     rows[:, 3], bad = terms.intern_rows(batch.p)
@@ -129,6 +132,15 @@ def encode(
     if fits is not None:
         rows[~fits, 2:] = 0
     return rows, min(bad, default=None)
+
+
+def _check_lengths(texts: Strings, most: float) -> None:
+    """Raise if one of some terms is too long."""
+    if texts.nbytes > most:
+        longest = pc.max(pc.binary_length(texts)).as_py() or 0  # type: ignore[call-overload] # of strings
+        if longest > most:
+            what = f"a term of {longest:,} bytes is too long"
+            raise LimitError(what, limit="literal_length", value=most)
 
 
 def _matching_ids(

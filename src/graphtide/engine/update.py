@@ -113,7 +113,11 @@ def _filled(
 
 
 def _encoded(runtime: Runtime, quads: list[FilledQuad]) -> Ints:
-    encode = runtime.terms.intern
+    known, given = runtime.terms.known.get, runtime.terms.intern_given
+
+    def encode(term: Term) -> int:
+        return known(term) or given(term)
+
     ids = [(encode(s), encode(p), encode(o), 0 if g is None else encode(g)) for s, p, o, g in quads]
     return np.array(ids, np.int32).reshape(-1, 4)
 

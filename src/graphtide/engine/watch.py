@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import numpy as np
 
-from graphtide.arguments import check_type, wrong_type
+from graphtide.arguments import check_choice, check_type, wrong_type
 from graphtide.engine import explanations
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import (
@@ -168,6 +168,7 @@ class Query:
     @synchronized
     def recent(self, after: int = -1, limit: int = 100) -> list[Delta]:
         """The last retained deltas, oldest first: those with a greater `seq`, at most `limit`."""
+        after, limit = ticks(after, "after"), ticks(limit, "limit")
         self._host.settle()
         found: list[Delta] = []
         for net, stamps in reversed(self._history):
@@ -405,6 +406,7 @@ class Query:
         """
         check_type(row, "row", Mapping, None)
         bindings = explanations.bindings_of(self.variables, row, columns)
+        check_type(all, "all", bool)
         return self._explainer().why(bindings, every=all, limit=limit)
 
     @synchronized
@@ -502,6 +504,7 @@ class Query:
     @synchronized
     def facts(self, *, actual: bool | None = None) -> NodeFacts:
         """The numbers of the nodes of the plan that `explain` shows."""
+        check_type(actual, "actual", bool, None)
         return self._host.plan_facts(self, self._answer.total, actual=actual)
 
     @synchronized
@@ -513,8 +516,8 @@ class Query:
         why: bool = False,
     ) -> str:
         """The plan with its rows: expected, stored and, if few or asked for, `actual`; `why` it."""
-        check_type(format, "format", str)
-        check_type(actual, "actual", bool, None)
+        check_choice(format, "format", get_args(ExplainFormat))
+        check_type(why, "why", bool)
         text = explain(self.plan, format, self.facts(actual=actual), self.asked if why else None)
         return text if self.windows is None or format != "text" else self.windows.explain(text)
 

@@ -15,6 +15,7 @@ from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Call
 from graphtide.algebra.traverse import walk
+from graphtide.arguments import check_type, wrong_type
 from graphtide.errors import ExpressionError, GraphtideError
 from graphtide.functions import numbers as num
 from graphtide.functions.values import Text, check_length, to_term
@@ -55,7 +56,14 @@ def function(iri: str, f: Callable[..., Any], *, pure: bool = True) -> None:
     >>> LiveGraph().watch(query).table()["t"].to_pylist()
     ['tide']
     """
-    name = str(NamedNode(iri))
+    check_type(iri, "iri", str)
+    check_type(pure, "pure", bool)
+    if not callable(f):
+        raise wrong_type(f, "f", "a function")
+    try:
+        name = str(NamedNode(iri))
+    except ValueError as error:
+        raise GraphtideError(f"{iri!r:.80} is no IRI of a function: {error}") from None
     known = USER_FUNCTIONS.get(name)
     if known is not None and (known.origin, known.pure) != (f, pure):
         raise GraphtideError(

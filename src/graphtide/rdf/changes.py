@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from graphtide.arguments import iterable, wrong_type
 from graphtide.errors import DataError
 from graphtide.limits import Limits
 from graphtide.rdf.term_tables import Strings, wrong_rows
@@ -195,7 +196,11 @@ class ChangeBatch:
         >>> len(ChangeBatch.of([]))
         0
         """
-        columns: list[list[object]] = [list(column) for column in zip(*rows, strict=True)]
+        listed = list(iterable(rows, "rows", "an iterable of changes"))
+        for each in listed:
+            if not isinstance(each, (tuple, list)) or len(each) != len(CHANGE_SCHEMA.names):
+                raise wrong_type(each, "a change", "a tuple (time, tx, diff, s, p, o, g)")
+        columns: list[list[object]] = [list(column) for column in zip(*listed, strict=True)]
         time, tx, diff, *terms = columns or [[] for _ in CHANGE_SCHEMA.names]
         return cls(
             _whole(time, "time"),

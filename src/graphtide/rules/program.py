@@ -5,6 +5,7 @@ from __future__ import annotations
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from graphtide.arguments import check_type
 from graphtide.engine.events import event_end, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.locking import synchronized
@@ -15,6 +16,7 @@ from graphtide.lang.tide.program import Program
 from graphtide.limits import MAX_FIRINGS
 from graphtide.rules import why_not
 from graphtide.rules.actions import ErrorPolicy, OnError
+from graphtide.rules.conflicts import Activation
 from graphtide.rules.effects import GraphConnection
 from graphtide.rules.running import replacement as swap
 from graphtide.rules.running.parts import ProgramParts, ProgramSettings, check_functions
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.patterns.detector import AnyDetector
     from graphtide.patterns.tokens import Token
-    from graphtide.rules.conflicts import Activation, ConflictSet, Resolver
+    from graphtide.rules.conflicts import ConflictSet, Resolver
     from graphtide.rules.detection import ComplexEvent, Detection, PatternRunner
     from graphtide.rules.firing import Firing
     from graphtide.rules.runtime import RuleEngine
@@ -423,6 +425,7 @@ class RunningProgram:
     @synchronized
     def fire(self, activation: Activation | None = None) -> Activation | None:
         """Fire an activation, by default the first; None if there is none."""
+        check_type(activation, "activation", Activation, None)
         conflicts = self._conflicts()
         chosen = conflicts.first() if activation is None else conflicts.checked(activation)
         if chosen is not None:

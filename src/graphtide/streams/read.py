@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from graphtide.arguments import each_of
 from graphtide.errors import DataError
 from graphtide.rdf.changes import ChangeBatch, concat_batches
 from graphtide.rdf.formats.change_log import read_changes
@@ -51,7 +52,7 @@ def read_events(
     elif isinstance(source, (str, Path, pa.Table)):
         batches = read_changes(source)
     else:
-        batches = source
+        batches = each_of(source, "source", ChangeBatch)
     for batch in batches:
         if (batch.diff < 0).any():
             row = int(np.argmax(batch.diff < 0))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from graphtide.arguments import iterable, listed_triples, wrong_type
+from graphtide.arguments import check_type, iterable, listed_triples, wrong_type
 from graphtide.engine.ingest import ObjectLike, TermLike, event_rows, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
@@ -302,6 +302,7 @@ class Stream:
         In TriG and N-Quads each named graph is an event, and the default graph says when it
         happened, by a triple with the predicate `timestamp`.
         """
+        check_type(timestamp, "timestamp", str)
         found = read_events(source, self._terms, timestamp=timestamp, tick_ms=self._tick_ms)
         with self._publisher.schedule, self._publisher.schedule.one_call:
             for times, quads, events in found:

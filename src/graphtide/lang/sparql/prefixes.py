@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
+from graphtide.arguments import check_choice, check_type
 from graphtide.lang.sparql.scanner import WELL_KNOWN_PREFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 Prefixes = Literal["none", "common"]
 
@@ -31,6 +33,9 @@ def with_prefixes(text: str, prefixes: Mapping[str, str] | Prefixes = "common") 
     >>> with_prefixes("PREFIX : <ex:> SELECT * { ?x :p ?y }", {"": "http://example.org/"})
     'PREFIX : <ex:> SELECT * { ?x :p ?y }'
     """
+    check_type(text, "text", str)
+    if not isinstance(prefixes, Mapping):
+        check_choice(prefixes, "prefixes", get_args(Prefixes))
     if prefixes == "none":
         return text
     text = text.removeprefix("\ufeff")

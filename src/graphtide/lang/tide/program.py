@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.arguments import check_type
+from graphtide.arguments import check_path, check_type, each_of
 from graphtide.errors import GraphtideError, ProgramError, QueryError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.sparql.prefixes import file_text
@@ -76,7 +76,7 @@ class Program:
         True
         """
         reader = _ProgramReader(None)
-        for text in texts:
+        for text in each_of(texts, "texts", str):
             reader.read(Source(text, None), None, (), includes=False)
         return _without_errors(CheckedProgram(reader.resolve(), reader.errors))
 
@@ -86,6 +86,7 @@ class Program:
 
         Errors name the file; `ProgramError` has all of them if there are several.
         """
+        check_path(path, "path")
         path = Path(path)
         text = file_text(read_text(path))
         if path.suffix in QUERY_SUFFIXES:
@@ -121,6 +122,7 @@ class Program:
     @classmethod
     def of(cls, source: Program | str | Path) -> Program:
         """The program of a text (str) or of a file (Path); a program stays as it is."""
+        check_type(source, "a program", cls, str, Path)
         if isinstance(source, Path):
             return cls.read(source)
         return cls.parse(source) if isinstance(source, str) else source
@@ -136,6 +138,9 @@ class Program:
         >>> [error.line for error in Program.check("QUERY\nQUERY a AS SELECT * { ?s ?p }").errors]
         [2, 2]
         """
+        check_type(text, "text", str)
+        check_type(name, "name", str, None)
+        check_type(folder, "folder", Path, None)
         reader = _ProgramReader(folder)
         reader.read(Source(text, name), folder, ())
         program = reader.resolve()
@@ -159,6 +164,7 @@ class Program:
         >>> program.groups, program.without_groups(["g"]).rules
         (('g',), ())
         """
+        names = list(each_of(names, "names", str))
         if not names:
             return self
         unknown = sorted(set(names) - set(self.groups))

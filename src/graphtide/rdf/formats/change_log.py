@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from graphtide.arguments import check_type, each_of
 from graphtide.errors import DataError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
@@ -39,6 +40,8 @@ def read_changes(
     >>> [len(batch) for batch in read_changes(file, format="nt")]
     [1]
     """
+    check_type(format, "format", str, None)
+    check_type(limits, "limits", Limits, None)
     limits = Limits() if limits is None else limits
     if isinstance(source, pa.Table):
         from graphtide.rdf.formats.columnar import read_table
@@ -97,8 +100,11 @@ def write_changes(
     """
     from graphtide.rdf.formats import columnar, messages, read
 
+    check_type(format, "format", str, None)
+    parts: Iterable[ChangeBatch] = (batches,)  # type: ignore[assignment] # as is asked now
+    if not isinstance(batches, ChangeBatch):
+        parts = each_of(batches, "batches", ChangeBatch)
     found = registry.find_format(target, format)
-    parts = [batches] if isinstance(batches, ChangeBatch) else batches
     if found.rdf is not None:
         read.write_quads(parts, target, format=found.name)
         return
