@@ -13,7 +13,7 @@ KILLS ?= 26
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve kafka-demo test test-all test-rest quick warm check docs-check format bench cluster-test faults fuzz transcripts w3c wheel lock lock-demo first-minutes clean
+.PHONY: help setup demo serve kafka-demo test test-all test-rest quick warm check docs-check format bench cluster-test faults fuzz mutants transcripts w3c wheel lock lock-demo first-minutes clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each
 
 fuzz: setup ## Random queries, streams and programs against the oracles (N=cases SEED=… KIND=…)
 	@PYTHONPATH=tests $(BIN)/python -m oracles.fuzz --cases $(N) --seed $(SEED) --kind $(KIND)
+
+mutants: setup ## Which of twenty mistakes the fuzz of schedules finds (ARGS=--tests for `make test`, too)
+	@PYTHONPATH=tests $(BIN)/python -m mutants.run --jobs $(JOBS) $(ARGS)
 
 transcripts: setup ## Compare what random schedules put out with what is frozen (N=schedules ARGS=--write)
 	@PYTHONPATH=tests $(BIN)/python -m oracles.transcripts --count $(N) --jobs $(JOBS) $(ARGS)

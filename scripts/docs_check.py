@@ -127,6 +127,8 @@ PLANS = (
     Plan("make quick", small="ARGS=tests/test_layout.py"),
     Plan("make w3c", small="ARGS='-k test_harness'"),
     Plan("make fuzz", small="N=50"),
+    Plan("make mutants ARGS=--tests", reason="takes an hour; the command without is run"),
+    Plan("make mutants", small="ARGS='--only ends-early --schedules 50 --transcripts 20'"),
     Plan("make transcripts", small="N=100"),
     Plan("make transcripts N=100000 ARGS=--write", reason="writes what is frozen"),
     Plan("PYTHONPATH=tests .venv/bin/python -m oracles.transcripts", reason="has to have another"),

@@ -345,6 +345,8 @@ class Watched:
         """The answer of the last transaction but one."""
         self.reported: Answer = Counter()
         self.lines: Lines = []
+        self.numbers: list[int] = []
+        """Those of the transactions that have changed the answer."""
 
     def evaluate(self, graph: frozenset[Triple]) -> None:
         """Evaluate the query on the graph and the contents of its windows."""
@@ -357,9 +359,10 @@ class Watched:
         difference.subtract(self.before)
         return Counter({row: many for row, many in difference.items() if many})
 
-    def note(self, time: int) -> None:
+    def note(self, time: int, number: int) -> None:
         """Put out the delta of a transaction."""
         if not self.windows and (changed := self.changed()):
+            self.numbers.append(number)
             rows = sorted(f"{n:+d} {self._shown(row)}" for row, n in changed.items())
             self.lines.append(f"at {time}: {rows}")
 
@@ -928,7 +931,7 @@ class Model:
             raise Unforeseen("a conflict set, or callbacks")
         self.schedule, self.max_firings = schedule, max_firings
         self.clock, self.raised, self.done = 0, LONG_AGO, 0
-        self.depth = self.cascade = self.numbers = 0
+        self.depth = self.cascade = self.numbers = self.closes = 0
         self.running = False
         self.graph: frozenset[Triple] = frozenset()
         self.born: dict[Triple, int] = {}
@@ -1052,7 +1055,7 @@ class Model:
         self.done += 1
         for watched in self.watched.values():
             watched.evaluate(after)
-            watched.note(self.clock)
+            watched.note(self.clock, self.done - 1 - self.closes)
         for program in self.programs:
             program.collect(self.done - 1)
 
@@ -1193,6 +1196,7 @@ class Model:
                 raise Unforeseen("elements of one time")
         self.clock = max(self.clock, close)
         self._applied(self.graph)
+        self.closes += 1
         for watched in self.watched.values():
             if any(window in now for window in watched.windows):
                 watched.report(close)
@@ -1252,6 +1256,9 @@ class Model:
             for name in self.schedule.streams
             for stream in [self.streams[name]]
         ]
+        found["numbers"] = [f"transactions: {self.done - self.closes}"]
+        for name, watched in self.watched.items():
+            found["numbers"] += [] if watched.windows else [f"{name}: {watched.numbers}"]
         found["clock"] = [str(self.clock)] * (1 + len(self.programs))
         return found
 

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-WHOLE_PRODUCT = {"docs", "oracles", "papers", "repo", "spark/faults", "support", "w3c"}
+WHOLE_PRODUCT = {"docs", "mutants", "oracles", "papers", "repo", "spark/faults", "support", "w3c"}
 """Folders of tests that do not belong to one folder of the package."""
 
 # Spelled in two parts, so that this file does not hold what it looks for.
