@@ -521,6 +521,9 @@ class LiveGraph:
         check_type(program, "program", Program)
         check_type(functions, "functions", Mapping, None)
         check_type(name, "name", str, None)
+        names = {each.name for each in self.programs}
+        if name in names:  # firings and what a snapshot has of programs are known by it
+            raise GraphtideError(f"a program named {name!r} is already running on this graph")
         for value, of in ((on_error, "on_error"), (start, "start"), (firing, "firing")):
             check_type(value, of, str)
         if not callable(resolver):
@@ -534,7 +537,7 @@ class LiveGraph:
             on_error=on_error, retries=retries, max_firings=max_firings,
             max_event_duration=max_event_duration, start=start, firing=firing, resolver=resolver,
             seed=seed, disabled=disabled,
-            name=name or free_name({each.name for each in self.programs}, self._runtime.done),
+            name=name or free_name(names, self._runtime.done),
         )  # fmt: skip
         self._programs = [*self.programs, running]
         return running

@@ -151,3 +151,21 @@ def test_streams_that_only_rules_name_go_on_from_a_snapshot(tmp_path):
             found, wanted = (getattr(g.stream("<ex:out>"), name) for g in (graph, memory))
             assert found == wanted
         assert graph.programs[0].fired == memory.programs[0].fired == 4
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_two_programs_have_two_names(tmp_path, snapshot):
+    """A snapshot has their states by name: another kind of program could not go on with them."""
+    program = gt.Program.parse(
+        "EVENT A(?x) AS { ?x <ex:a> ?y } RULE R ON A(?x) THEN INSERT { ?x <ex:b> 1 }"
+    )
+    with gt.LiveGraph.open(tmp_path) as graph:
+        first = graph.run(program, name="p")
+        with pytest.raises(gt.GraphtideError, match="already running"):
+            graph.run(program, name="p", firing="manual")
+        first.close()
+        graph.run(program, name="p", firing="manual")
+        if snapshot:
+            graph.checkpoint()
+    with gt.LiveGraph.open(tmp_path) as graph:
+        assert [each.name for each in graph.programs] == ["p"]
