@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import socket
+import time
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -157,6 +159,28 @@ def test_large_answers_and_texts_are_refused(serve):
             "/sparql", content=(b" " * 500 for _ in range(10)), headers={"content-type": SPARQL}
         )
         assert chunked.status_code == 413
+
+
+def test_a_refusal_of_a_large_body_reaches_a_client_that_still_sends(serve):
+    with serve(LiveGraph(), settings=ServerSettings(body_bytes=1000)) as client:
+        address = client.base_url.host, client.base_url.port
+        for head in ("Content-Length: 300000", "Transfer-Encoding: chunked"):
+            with socket.create_connection(address, timeout=20) as connection:
+                lines = "POST /sparql HTTP/1.1", f"Host: {address[0]}", f"Content-Type: {SPARQL}"
+                connection.sendall("\r\n".join([*lines, head, "", ""]).encode())
+                for _ in range(30):
+                    part = b" " * 10_000
+                    if "chunked" in head:
+                        part = b"2710\r\n" + part + b"\r\n"
+                    connection.sendall(part)
+                    time.sleep(0.01)
+                if "chunked" in head:
+                    connection.sendall(b"0\r\n\r\n")
+                answer = b""
+                while part := connection.recv(1 << 16):
+                    answer += part
+                assert answer.startswith(b"HTTP/1.1 413 "), answer[:100]
+                assert b"the body has more than 1,000 bytes" in answer
 
 
 def test_the_service_describes_itself(asked):

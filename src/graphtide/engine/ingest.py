@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from graphtide.arguments import wrong_type
@@ -137,6 +136,8 @@ def encode(
 def _check_lengths(texts: Strings, most: float) -> None:
     """Raise if one of some terms is too long."""
     if texts.nbytes > most:
+        import pyarrow.compute as pc  # noqa: PLC0415 - few batches are as large, and it takes long
+
         longest = pc.max(pc.binary_length(texts)).as_py() or 0  # type: ignore[call-overload] # of strings
         if longest > most:
             what = f"a term of {longest:,} bytes is too long"

@@ -119,9 +119,18 @@ class MediaType(NamedTuple):
         return cls(name.strip().lower(), charset)
 
 
+DROPPED_BYTES: Final = 1 << 20
+"""Bytes over the limit of a body that are read and dropped."""
+
+
 async def read_body(request: Request, host: Host) -> bytes:
-    """The whole body, if it comes in time and is not too large."""
+    """The whole body, if it comes in time and is not too large.
+
+    Of a body that is too large, a part is read and dropped: while a client sends, the end of the
+    connection may reach it before the answer that says why.
+    """
     limits = host.settings
+    most = limits.body_bytes + DROPPED_BYTES
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise HttpProblem(415, "the body must not be compressed", hint="leave Content-Encoding out")
     too_large = HttpProblem(
@@ -131,21 +140,24 @@ async def read_body(request: Request, host: Host) -> bytes:
         headers={"connection": "close"},
     )
     length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:20]) > limits.body_bytes:
+    if length.isdecimal() and int(length[:20]) > most:
         raise too_large
     parts, size = [], 0
     try:
         async with asyncio.timeout(limits.body_seconds):
             async for part in request.stream():
                 size += len(part)
-                if size > limits.body_bytes:
+                if size > most:
                     raise too_large
-                parts.append(part)
+                if size <= limits.body_bytes:
+                    parts.append(part)
     except TimeoutError:
         closes = {"connection": "close"}
         raise HttpProblem(408, "the body did not come in time", headers=closes) from None
     except ClientDisconnect:
         raise HttpProblem(400, "the client went away") from None
+    if size > limits.body_bytes:
+        raise too_large
     return b"".join(parts)
 
 
