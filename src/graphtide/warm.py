@@ -108,12 +108,15 @@ def compile_loop(name: str) -> None:
 
 
 def all_loops() -> list[str]:
-    """The names of all loops, those first that take longest."""
-    package = Path(__file__).parent
+    """The names of all loops of the package, those first that take longest."""
+    package, modules = Path(__file__).parent, set()
     for path in sorted(package.rglob("*.py")):
         if "\n@compiled\n" in path.read_text(encoding="utf-8"):
-            import_module(".".join(("graphtide", *path.relative_to(package).with_suffix("").parts)))
-    return sorted(LOOPS, key=lambda name: name not in LONGEST)
+            module = ".".join(path.relative_to(package).with_suffix("").parts)
+            import_module(f"graphtide.{module}")
+            modules.add(module)
+    names = (name for name in LOOPS if name.rpartition(".")[0] in modules)
+    return sorted(names, key=lambda name: name not in LONGEST)
 
 
 def to_stderr(line: str) -> None:

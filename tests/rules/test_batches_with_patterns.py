@@ -49,7 +49,7 @@ def run(rule, sizes, seed, *, many=90):
     def note(key):
         calls.append((graph.clock, str(key)))
 
-    def switch(key):
+    def switch(key, *, graph):
         note(key)
         there = (str(key), iri("on"), iri("yes")) in graph
         (graph.delete if there else graph.insert)(str(key), iri("on"), iri("yes"))

@@ -20,7 +20,8 @@ from oracles.schedules import PREFIX, run_one_by_one, text_of
 def calling(schedule):
     """The schedule with one program, of which all rules only call, and no change events of windows.
 
-    Those are not supported on Spark, so that what needs them is left out.
+    Those are not supported on Spark, so that what needs them is left out. Callbacks of a user are
+    not there either, and rows of one DataFrame are in order of time.
     """
     lines = [re.sub(r"THEN .*", "THEN CALL f(?x)", line) for line in schedule.programs[0]]
     windows = [line.split()[1] for line in lines if " WINDOW " in line]
@@ -37,7 +38,14 @@ def calling(schedule):
         lines = known
     lines.append("RULE Each ON EA(?x) THEN CALL f(?x)")
     return replace(
-        schedule, programs=(tuple(lines),), firing="events", failing="", alignment="close"
+        schedule,
+        programs=(tuple(lines),),
+        items=tuple(sorted(schedule.items, key=lambda item: item.time)),
+        firing="events",
+        failing="",
+        alignment="close",
+        lateness=(),
+        reacting=False,
     )
 
 
