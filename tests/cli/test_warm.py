@@ -25,7 +25,7 @@ def test_every_loop_is_compiled_and_said(run):
 
 @needs_compiler
 def test_loops_of_the_first_minutes_exist():
-    assert set(warm.FIRST) | set(warm.LONGEST) <= set(warm.all_loops()) == set(LOOPS)
+    assert set(warm.FIRST) | set(warm.LONGEST) <= set(warm.all_loops()) <= set(LOOPS)
     assert len(warm.FIRST) == len(set(warm.FIRST))
 
 

@@ -37,6 +37,9 @@ NEAREST: Final = ("oracles", "rules", "streams", "patterns", "engine")
 """Folders whose tests run first. Then come all others but those about the sources themselves."""
 
 NOT_RUN: Final = ("mutants", "repo", "docs", "benchmarks", "w3c")
+ANYWAY: Final = "(fails without it)"
+"""Before a test that has failed, and says nothing about the mutant: it does not count."""
+
 TRANSCRIPTS: Final = 300
 TIMEOUT_S: Final = 3600
 
@@ -132,6 +135,10 @@ class Copy:
                 return failed[1] if failed else f"{chosen[0]}: exit code {ran.returncode}"
         return ""
 
+    def fails(self, test: str) -> bool:
+        """Return whether a test fails."""
+        return self.run("-m", "pytest", "-q", f"tests/{test}").returncode != 0
+
 
 def edited(text: str, mutant: Mutant) -> str:
     """Return a source with a mutant; an error if its place is not there, or not clear."""
@@ -191,6 +198,9 @@ class Measuring:
             fuzz = copy.fuzz(options.seed, options.schedules)
             shown = difference(self._frozen, copy.transcripts(options.transcripts))
             tests = copy.tests() if options.tests else "-"
+            copy.restore(mutant)
+            if "::" in tests and copy.fails(tests):
+                tests = f"{ANYWAY} {tests}"
         finally:
             copy.restore(mutant)
             self._copies.put(copy)
@@ -221,7 +231,7 @@ def main() -> int:
             row = f"{one.name:24} {columns[0]:24} {columns[1]:16} {columns[2]:40}"
             print(f"{row} {one.seconds:7.0f}", flush=True)
     by_fuzz = sum(bool(one.fuzz) for one in verdicts)
-    by_tests = sum(bool(one.tests) for one in verdicts)
+    by_tests = sum(bool(one.tests) and not one.tests.startswith(ANYWAY) for one in verdicts)
     tests = f", the tests {by_tests}" if options.tests else ""
     print(f"of {len(verdicts)} mutants the fuzz kills {by_fuzz}{tests}")
     few = 4 * by_tests < 3 * len(verdicts)
