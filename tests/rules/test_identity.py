@@ -6,6 +6,8 @@ import pytest
 
 import graphtide as gt
 from graphtide.lang.tide.program import Program
+from graphtide.rules.firing import Firing
+from graphtide.rules.identity import FiringIds
 
 HEAD = "PREFIX : <http://e/>\nEVENT A(?x) AS { ?x :a ?y }\nEVENT B(?x) AS { ?x :b ?y }\n"
 CALLS = HEAD + "RULE R ON A(?x) THEN CALL f(?x)"
@@ -116,3 +118,14 @@ def test_what_a_long_stream_leaves_behind_is_bounded():
         stream.push([triple("x")], time=time)
     assert len(program.firings()) == 3000
     assert len(program.dump()["engine"]["ids"]) < 600
+
+
+def test_ids_that_were_given_out_of_order_are_cut():
+    """Rules that fire together are given ids rule by rule: number 4 before number 1."""
+    ids = FiringIds()
+    firings = {n: Firing(f"R{n % 2}", n, {}, {}, number=n) for n in range(6)}
+    given = {n: ids.of(firings[n], clock=5) for n in (0, 2, 4, 1, 3, 5)}
+    ids.cut(3)
+    assert [number for number, *_ in ids.dump()] == [0, 2, 1]
+    other = Firing("R9", 4, {}, {}, number=4)
+    assert ids.of(other, clock=5) not in given.values()

@@ -30,7 +30,7 @@ class _Given(NamedTuple):
 
 
 class FiringIds:
-    """The ids of the last firings, by their numbers, in the order in which they were given.
+    """The ids of the last firings, by their numbers.
 
     It is a log: `cut` undoes. Only ids that an action asks for are given.
 
@@ -69,9 +69,12 @@ class FiringIds:
         return made.id
 
     def cut(self, total: int) -> None:
-        """Forget the ids of all firings but the first ones."""
-        while self._given and next(reversed(self._given)) >= total:
-            self._forget(next(reversed(self._given)))
+        """Forget the ids of all firings but the first ones.
+
+        Several rules that fire together are given their ids rule by rule, not by number.
+        """
+        for number in [each for each in self._given if each >= total]:
+            self._forget(number)
 
     def forget_before(self, clock: int, waiting: Callable[[], float]) -> None:
         """Forget the ids that no later firing can share, when they may be half of all.
