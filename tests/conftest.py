@@ -22,10 +22,13 @@ FEWEST = 6
 """Examples that are tried at least, if a property has as many."""
 
 NOT_QUICK = (
-    "benchmarks/", "serve/", "spark/", "cli/test_failures", "durable/test_bound",
+    "benchmarks/", "serve/", "spark/", "oracles/", "repo/", "cli/", "durable/test_bound",
+    "durable/test_full_disk", "durable/test_interrupts", "engine/test_after_interrupts",
+    "engine/test_fork", "engine/test_hostile", "kernel/test_growth", "rules/test_growth",
     "rules/test_interrupts", "testing/test_pytest_plugin",
 )  # fmt: skip
-"""What `make quick` leaves out besides slow tests: servers, Spark's stages, other processes."""
+"""What `make quick` leaves out besides slow tests: servers, Spark's stages, other processes, faults
+at every place, and tests of the oracles and of the repository."""
 
 ESSENTIAL = (
     "durable/test_kills", "spark/faults/test_kills", "spark/test_in_spark",

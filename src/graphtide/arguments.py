@@ -104,7 +104,10 @@ def iterable(given: Iterable[Any], name: str, expected: str) -> Iterator[Any]:
 
 def each_of(given: Iterable[Any], name: str, kind: type) -> Iterator[Any]:
     """Yield what is in an argument; raise a TypeError if something is of another type."""
-    for each in iterable(given, name, f"an iterable of {kind.__name__}"):
+    expected = f"an iterable of {kind.__name__}"
+    if isinstance(given, str):  # whose characters are texts, too
+        raise wrong_type(given, name, expected)
+    for each in iterable(given, name, expected):
         check_type(each, f"each of {name}", kind)
         yield each
 

@@ -598,27 +598,31 @@ class LiveGraph:
 
     # --- the graph now ---
 
-    @synchronized
     def query(self, query: str | SelectQuery, *, terms: bool = False) -> pa.Table:
         """Answer a query once, as an Arrow table; in its order, if it has one.
 
         The table is like that of `Query.table`. Unlike a standing query, this one may call NOW,
-        RAND and other non-deterministic functions.
+        RAND and other non-deterministic functions. It does not wait for the end of another one that
+        takes long, in another thread.
         """
         check_type(query, "query", str, SelectQuery)
         check_type(terms, "terms", bool)
         runtime = self._runtime
-        runtime.settle()
         parsed = as_select(parse_any_query(query)) if isinstance(query, str) else query
-        rows = runtime.queries.evaluate(parsed)
-        repeated = np.repeat(rows[:, VALUES:], np.maximum(rows[:, DIFF], 0), axis=0)
-        names = [v.name for v in parsed.variables]
-        return answer_table(names, repeated, runtime.terms, texts=terms)
 
-    @synchronized
+        def answer() -> pa.Table:
+            rows = runtime.queries.evaluate(parsed)
+            repeated = np.repeat(rows[:, VALUES:], np.maximum(rows[:, DIFF], 0), axis=0)
+            names = [v.name for v in parsed.variables]
+            return answer_table(names, repeated, runtime.terms, texts=terms)
+
+        return self.lock.read(runtime.settle, answer)
+
     def __len__(self) -> int:
-        self._runtime.flush()
-        return len(self._runtime.store) - self._streams.held() - self.services.held
+        runtime = self._runtime
+        return self.lock.read(
+            runtime.flush, lambda: len(runtime.store) - self._streams.held() - self.services.held
+        )
 
     @synchronized
     def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
@@ -631,12 +635,14 @@ class LiveGraph:
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""
         decode = self.terms.decode
-        with self.lock:
-            self._runtime.settle()
-            held = HeldIds([self._runtime.quad_ids()])  # it may be changed between two quads
-            self.terms.holders.add(held)
+        held = self.lock.read(self._runtime.settle, self._held_quads)
         for s, p, o, g in held.arrays[0].tolist():
             yield decode(s), decode(p), decode(o), decode(g) if g else None
+
+    def _held_quads(self) -> HeldIds:
+        held = HeldIds([self._runtime.quad_ids()])  # it may be changed between two quads
+        self.terms.holders.add(held)
+        return held
 
     @synchronized
     def quad_ids(self) -> Ints:
@@ -646,10 +652,11 @@ class LiveGraph:
         self.terms.pin(quads)
         return quads
 
-    @synchronized
     def stats(self) -> Stats:
         """What the graph holds and has done."""
-        return graph_stats(self._runtime, self._streams.pruned())
+        return self.lock.read(
+            self._runtime.settle, lambda: graph_stats(self._runtime, self._streams.pruned())
+        )
 
     def __repr__(self) -> str:
         return f"<LiveGraph: {len(self):,} quads, {len(self.queries)} queries, time {self.clock}>"

@@ -21,6 +21,7 @@ from graphtide.errors import DataLimitError, ExpressionError, GraphtideError, Li
 from graphtide.progress import PROGRESS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from threading import Event
     from types import TracebackType
 
@@ -130,7 +131,8 @@ class Allowance:
     """Time and memory of one evaluation, in force inside a `with` block.
 
     Inside the allowance of the same work, that one stays in force: a part has no time of its own.
-    Time in which loops are compiled does not count: it is that of the first call.
+    Time in which loops are compiled does not count: it is that of the first call. Nor do the
+    seconds that `pause` returns, which is called when the time is checked.
 
     >>> with Allowance(Limits(query_bytes=1000), "query") as left:
     ...     left.allow(900)
@@ -143,9 +145,11 @@ class Allowance:
       line with --limit query_bytes=…
     """
 
-    __slots__ = ("_cancel", "_compiled", "_end", "_left", "_token", "limits", "work")
+    __slots__ = ("_cancel", "_compiled", "_end", "_left", "_pause", "_token", "limits", "work")
 
-    def __init__(self, limits: Limits, work: Work | None = None) -> None:
+    def __init__(
+        self, limits: Limits, work: Work | None = None, pause: Callable[[], float] | None = None
+    ) -> None:
         self.limits = limits
         self.work = work
         self._token: Token[Allowance] | None = None
@@ -160,6 +164,7 @@ class Allowance:
         self._compiled = PROGRESS.seconds
         # What a query may have to flush first is the work of others.
         self._cancel = _CANCEL.get() if work == "query" else None
+        self._pause = pause
 
     def __enter__(self) -> Allowance:  # noqa: PYI034 - this one, or the one that it joins
         outer = _ACTIVE.get()
@@ -187,7 +192,9 @@ class Allowance:
         return now > self._end and now - (PROGRESS.seconds - self._compiled) > self._end
 
     def check_time(self) -> None:
-        """Raise `LimitError` if the time is over."""
+        """Raise `LimitError` if the time is over, after a pause."""
+        if self._pause is not None:
+            self._end += self._pause()
         if self.is_over():
             raise self.limits.error(f"{self.work}_seconds", f"the {self.work} takes too long")
 

@@ -101,3 +101,28 @@ def test_callbacks_and_errors_come_after_an_interrupt(name, window, rule):
             fault = raised
         with after_fault(fault):
             world.check()
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_the_rest_of_a_batch_waits_for_what_the_interrupted_event_causes(interrupted):
+    graph, called = gt.LiveGraph(), []
+    faults = [KeyboardInterrupt] if interrupted else []
+
+    def f(x):
+        if faults:
+            raise faults.pop()
+        called.append(str(x))
+
+    emitting = "PREFIX : <e:> EVENT A(?x) AS { ?x :a ?y } RULE E ON A(?x) THEN EMIT :in { ?x :b 1 }"
+    reading = """PREFIX : <e:> EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }
+        RULE B ON B(?x) THEN CALL f(?x) RULE A ON A(?x) THEN CALL f(?x)"""
+    graph.run(gt.Program.parse(emitting), firing="agenda", resolver="newest")
+    graph.run(gt.Program.parse(reading), firing="agenda", resolver="newest", functions={"f": f})
+    batch = [(events("1", "a"), 3), (events("2", "a"), 3)]
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            graph.stream("<e:in>").push_many(batch)
+    else:
+        graph.stream("<e:in>").push_many(batch)
+    graph.advance(3)
+    assert called == ["<e:1>", "<e:1>", "<e:2>", "<e:2>"]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphtide import LiveGraph
+from graphtide import ChangeBatch, LiveGraph
 from graphtide.errors import GraphtideError, TermError
 
 ALL = "SELECT ?o { ?s <ex:p> ?o }"
@@ -212,8 +212,8 @@ def test_a_reader_that_is_far_behind_gets_an_error():
     graph = LiveGraph()
 
     def during(_):
-        for number in range(11_000):
-            graph.insert("<ex:a>", "<ex:p>", number)
+        changes = [(0, n, 1, "<ex:a>", "<ex:p>", f'"{n}"', None) for n in range(11_000)]
+        graph.apply(ChangeBatch.of(changes))
 
     found, error = reading(graph, during)
     assert len(found) == 10_000

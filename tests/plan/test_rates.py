@@ -116,11 +116,11 @@ def changing(monkeypatch):
     monkeypatch.setattr(queries, "LOOK_SHARE", 0)  # nothing depends on the clock
     monkeypatch.setattr(queries, "FIRST_REPLAN", 1000)
     graph = LiveGraph()
-    ids = np.array([graph.terms.intern(f"<ex:{n}>") for n in range(900)], np.int32)
+    ids = np.array([graph.terms.encode(f"<ex:{n}>") for n in range(900)], np.int32)
 
     def change(some, predicate, diff):
         before = graph._runtime.queries._looked_at
-        few, same = ids[some], np.full(len(ids[some]), graph.terms.intern(predicate), np.int32)
+        few, same = ids[some], np.full(len(ids[some]), graph.terms.encode(predicate), np.int32)
         graph.apply_ids(few, same, ids[few % 7], diff=np.full(len(few), diff, np.int32))
         len(graph)
         return graph._runtime.queries._looked_at != before

@@ -23,6 +23,7 @@ from graphtide.engine.dataflow.conditions import CHECKED_EVERY, intern_value
 from graphtide.engine.dataflow.network import SearchRows, first_rows
 from graphtide.engine.dataflow.operators import Operator, make_operator
 from graphtide.engine.dataflow.top_rows import TopRows
+from graphtide.engine.locking import GraphLock
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.functions.table import VOLATILE, entry_of
@@ -58,10 +59,15 @@ SETTLED = phys.Search | phys.Constant | phys.Select | phys.Compute | phys.Unique
 def evaluate_once(
     root: phys.Physical, search_rows: SearchRows, terms: TermDictionary, limits: Limits
 ) -> Ints:
-    """The rows of a plan now, as a batch of one transaction; `LimitError` if that is too much."""
+    """The rows of a plan now, as a batch of one transaction; `LimitError` if that is too much.
+
+    Where its limits are checked, queries of other threads may run.
+    """
+    lock = terms.lock
+    pause = lock.run_waiting if isinstance(lock, GraphLock) else None
     volatile = RowVolatile()
     outputs: dict[phys.Physical, Ints] = {}
-    with Allowance(limits, "query") as left:
+    with Allowance(limits, "query", pause) as left:
         for node in phys.nodes(root):
             operator = _operator(node, terms, volatile)
             inputs = [outputs[child] for child in phys.children(node)]

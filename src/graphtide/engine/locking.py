@@ -9,8 +9,22 @@ from __future__ import annotations
 
 import os
 import threading
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, NoReturn, ParamSpec, Protocol, TypeVar
+from collections import deque
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
+from functools import partial, wraps
+from time import monotonic
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+)
 from weakref import WeakKeyDictionary
 
 from graphtide.errors import GraphtideError
@@ -26,11 +40,79 @@ Result = TypeVar("Result")
 _Reentrant: Any = type(threading.RLock())
 
 
+PATIENCE: Final = 0.005
+"""Seconds between two looks of a read that waits whether another one has run it."""
+
+NESTED: Final = 8
+"""Reads that run inside of each other, at most."""
+
+_LEVEL: ContextVar[int] = ContextVar("level", default=0)
+"""How many reads are under way around the one of this context."""
+
+
 class GraphLock(_Reentrant):  # type: ignore[misc] # its class has no public name
-    """The lock of a live graph: one that can be taken again, in the process that made the graph."""
+    """The lock of a live graph: one that can be taken again, in the process that made the graph.
+
+    A read that takes long runs the reads that wait, each time when it checks its limits. So a short
+    read does not wait for the end of a long one, and no change comes between the parts of either.
+    """
 
     def __init__(self) -> None:
         _LOCKS[self] = os.getpid()
+        self._reading = Depth()
+        self._waiting: deque[_Read[Any]] = deque()
+        # As with the lock itself, no signal is handled between the functions in C and the block.
+        self._at_once = _attempt(partial(self.acquire, False), self.__exit__)
+        self._soon = _attempt(partial(self.acquire, True, PATIENCE), self.__exit__)
+
+    def read(self, begin: Callable[[], object], answer: Callable[[], Result]) -> Result:
+        """Run a read of the graph. Returns what `answer` returns.
+
+        `begin` takes in what waits. It is left out inside of another read, which has done so: that
+        may free terms whose ids the other read has.
+        """
+        if self._is_owned():
+            if not self._reading:
+                begin()
+            return answer()
+        read: _Read[Result] | None = None
+        attempt = self._at_once
+        try:
+            while read is None or not read.is_done:
+                free = False
+                try:
+                    with attempt as free:
+                        if free and (read is None or not read.is_done):
+                            self._withdraw(read)
+                            begin()
+                            with self._reading:
+                                return answer()
+                except RuntimeError as error:
+                    if free:
+                        raise
+                    if error.__context__ is not None:  # an interrupt came just then
+                        raise error.__context__ from None
+                if read is None:
+                    read, attempt = _Read(answer), self._soon
+                    self._waiting.append(read)
+        finally:
+            self._withdraw(read)
+        return read.result()
+
+    def _withdraw(self, read: _Read[Any] | None) -> None:
+        if read is not None and read in self._waiting:
+            with suppress(ValueError):  # the read that holds the lock has taken it meanwhile
+                self._waiting.remove(read)
+
+    def run_waiting(self) -> float:
+        """Run the reads that wait inside of the one under way. Returns the seconds they took."""
+        if not self._waiting or not self._reading or _LEVEL.get() >= NESTED:
+            return 0.0
+        start = monotonic()
+        for read in tuple(self._waiting):
+            self._withdraw(read)
+            read.run(_LEVEL.get() + 1)
+        return monotonic() - start
 
 
 class Depth(_Reentrant):  # type: ignore[misc] # as above
@@ -45,6 +127,49 @@ class Depth(_Reentrant):  # type: ignore[misc] # as above
         return bool(self._is_owned())
 
 
+def _attempt(enter: Callable[[], bool], leave: Callable[..., None]) -> Any:  # noqa: ANN401
+    """Return a context manager for a lock that may not be free: then its block gets False.
+
+    It raises RuntimeError after such a block. As with the lock itself, no signal is handled between
+    the functions in C and the block.
+    """
+    methods = {"__enter__": staticmethod(enter), "__exit__": staticmethod(leave)}
+    return type("Attempt", (), methods)()
+
+
+class _Read(Generic[Result]):
+    """A read that waits for the lock of its graph, or for another read that runs it."""
+
+    def __init__(self, answer: Callable[[], Result]) -> None:
+        self._answer = answer
+        self._context = copy_context()
+        self._found: list[Result] = []
+        self._error: Exception | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether another read has run it to its end."""
+        return bool(self._found) or self._error is not None
+
+    def run(self, level: int) -> None:
+        """Run it in the thread of another read; after an interrupt there, it still waits."""
+
+        def answer() -> None:
+            _LEVEL.set(level)
+            self._found.append(self._answer())
+
+        try:
+            self._context.run(answer)
+        except Exception as error:  # noqa: BLE001 - raised where it waits
+            self._error = error
+
+    def result(self) -> Result:
+        """Returns what another read has found; raises what it has met."""
+        if self._error is not None:
+            raise self._error
+        return self._found[0]
+
+
 class _ForeignLock(GraphLock):
     """The lock of a graph of another process, of whose threads none came along."""
 
@@ -54,7 +179,7 @@ class _ForeignLock(GraphLock):
             hint="make or open a graph in the process that uses it",
         )
 
-    acquire = __enter__ = _refuse
+    acquire = __enter__ = read = _refuse
 
 
 _LOCKS: Final[WeakKeyDictionary[GraphLock, int]] = WeakKeyDictionary()

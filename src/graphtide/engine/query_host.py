@@ -9,9 +9,9 @@ from graphtide.engine import explanations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from threading import RLock
 
     from graphtide.algebra.nodes import SelectQuery
+    from graphtide.engine.locking import GraphLock
     from graphtide.engine.results import Delta, TransactionTimes, WindowResult
     from graphtide.engine.scheduler import Scheduler
     from graphtide.engine.watch import Query
@@ -41,7 +41,7 @@ class AskedQuery(NamedTuple):
 class QueryHost(explanations.ExplainingHost, Protocol):
     """The runtime that a query is registered with, as far as the query needs it."""
 
-    lock: RLock
+    lock: GraphLock
     schedule: Scheduler
     past: QueryPast | None
     done: int

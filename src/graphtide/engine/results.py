@@ -559,7 +559,6 @@ def html_queries(queries: Sequence[Query]) -> str:
 
 def graph_stats(runtime: Runtime, dropped: int) -> Stats:
     """What a graph holds and has done; streams have `dropped` so many triples."""
-    runtime.settle()
     plans, counts = runtime.queries.plans, runtime.store.counts()
     counts["dropped"] += dropped
     quads, terms = len(runtime.store), len(runtime.terms)

@@ -56,8 +56,8 @@ class Runtime:
         limits: Limits | None = None,
     ) -> None:
         storage.check_options(default_graph, tick_ms)
-        self.terms = TermDictionary(GraphLock())
-        self.lock = self.terms.lock
+        self.lock = GraphLock()
+        self.terms = TermDictionary(self.lock)
         self.reclaimer = TermReclaimer(self.terms)
         self.terms.holders.add(self)
         self.strict, self.storage = strict, store

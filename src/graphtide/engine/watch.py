@@ -333,7 +333,6 @@ class Query:
 
     # --- the answer now ---
 
-    @synchronized
     def table(self, *, terms: bool = False, offset: int = 0, limit: int | None = None) -> pa.Table:
         """The current answer as an Arrow table, or a part of it; duplicates are repeated.
 
@@ -343,11 +342,14 @@ class Query:
         """
         check_type(terms, "terms", bool)
         offset, limit = ticks(offset, "offset"), ticks_or_none(limit, "limit")
-        self._host.settle()
-        rows = self._answer.rows()
-        repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
-        part = repeated[offset : None if limit is None else offset + limit]
-        return answer_table(self._columns, part, self._terms, texts=terms)
+        end = None if limit is None else offset + limit
+
+        def answer() -> pa.Table:
+            rows = self._answer.rows()
+            repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
+            return answer_table(self._columns, repeated[offset:end], self._terms, texts=terms)
+
+        return self.lock.read(self._host.settle, answer)
 
     def to_pandas(self) -> pd.DataFrame:
         """The current answer as a pandas DataFrame, with the types of `table()`."""
@@ -358,14 +360,14 @@ class Query:
         """How many rows the current answer has, duplicates counted."""
         settled, count = self._schedule.settled, self._answer.total
         if settled is None or self._schedule.settled is not settled or self.windows is not None:
-            with self.lock:
-                self._host.settle()
-                count = self._answer.total
-                if self.windows is not None:
-                    return self.windows.count(count)
+            count = self.lock.read(self._host.settle, self._count)
         if count < 0:  # a graph that stores no quads cannot tell a redundant delete
             return 0
         return count
+
+    def _count(self) -> int:
+        total = self._answer.total
+        return total if self.windows is None else self.windows.count(total)
 
     @synchronized
     def answer(self) -> bool:

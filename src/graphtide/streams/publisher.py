@@ -69,7 +69,8 @@ class EventPublisher:
         finally:
             reclaimer.busy -= 1
             schedule.releasing -= 1
-        schedule.unreleased.pop(stream, None)
+        if schedule.item is None:  # what a cascade emits leaves the rest of a batch where it is
+            schedule.unreleased.pop(stream, None)
 
     def begin_release(self, stream: object, pass_on: Callable[[], None]) -> None:
         """A stream is about to take in events, which are to be passed on also if interrupted."""

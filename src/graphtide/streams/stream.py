@@ -129,6 +129,8 @@ class Stream:
         self._newest = -LARGEST
         self._releasing = False
         self._waiting: list[Lines] = []
+        self._left: list[Lines] = []
+        """What an interrupt has left of a batch that was on its way to windows and rules."""
         self._unpublished_lines: list[Lines] = []
         self._early: set[int] = set()
         """The numbers of events that wait for windows, and that rules have seen already."""
@@ -138,7 +140,7 @@ class Stream:
         """The ids of events that windows need, that wait, and that came late."""
         yield from self.events.held_ids()
         yield flat_ids(quad for _, quad in self.late)
-        for _, quads, _ in (*self._waiting, *self._unpublished_lines):
+        for _, quads, _ in (*self._waiting, *self._left, *self._unpublished_lines):
             yield quads
 
     def savepoint(self) -> StreamSavepoint:
@@ -360,10 +362,13 @@ class Stream:
     def _hand_over(self, watermark: int) -> None:
         """Hand the events up to the watermark to windows and rules, or the first of them.
 
-        What an interrupt leaves waits again.
+        What an interrupt leaves comes before the next input. A cascade that emits an event does not
+        pass it on: the event of the batch that the cascade follows from is done again first.
         """
-        while self._unpublished_lines:
-            self._publish()
+        if not self._publisher.schedule.running:
+            while self._unpublished_lines:
+                self._publish(0)
+            self._waiting, self._left = [*self._left, *self._waiting], []
         if not self._waiting:
             return
         self._order()
@@ -387,16 +392,16 @@ class Stream:
                     self._unpublished_lines.append(unseen)
                     done += len(lines[0])
                     self._early.difference_update(lines[2].tolist() if self._early else ())
-                    self._publish()
+                    self._publish(-1)
         finally:
             self._releasing = releasing
             if done < end:
-                self._waiting.insert(0, (times[done:end], quads[done:end], numbers[done:end]))
+                self._left.insert(0, (times[done:end], quads[done:end], numbers[done:end]))
 
-    def _publish(self) -> None:
-        """Publish the first events that windows have; if an interrupt prevents it, later."""
+    def _publish(self, place: int) -> None:
+        """Publish events that windows have; if an interrupt prevents it, later."""
         before = self._publisher.schedule.published
-        lines = self._unpublished_lines.pop(0)
+        lines = self._unpublished_lines.pop(place)
         try:
             self.unpublished += self._publisher.publish(lines)
         except BaseException as error:
@@ -476,7 +481,7 @@ class Stream:
     def waiting(self) -> bool:
         """Whether events wait for earlier ones that may still come."""
         self.drain()
-        return bool(self._waiting)
+        return bool(self._waiting or self._left)
 
     def _append(self, times: Longs, quads: Ints) -> None:
         held = self.filter.mask(quads)

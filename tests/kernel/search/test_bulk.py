@@ -121,7 +121,7 @@ def test_a_large_transaction_finds_room_that_deletes_have_left():
 
 def test_a_load_into_an_empty_store_leaves_what_single_inserts_leave():
     """With repetitions, with an index that comes later, and until half of it is deleted again."""
-    changes = random_paths(6, 200_000, 20_000)
+    changes = random_paths(6, 40_000, 4_000)
     changes[:, 1] = 1
     apart = changes.copy()
     apart[:, 0] = np.arange(len(apart))

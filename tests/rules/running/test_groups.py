@@ -88,7 +88,9 @@ def test_unknown_groups(program):
         program.disable("nigt")
     assert caught.value.hint == "did you mean night?"
     with pytest.raises(GraphtideError, match="no group"):
-        LiveGraph().run(Program.parse(TEXT), functions={"day": print, "night": print}, disabled="x")
+        LiveGraph().run(
+            Program.parse(TEXT), functions={"day": print, "night": print}, disabled=["x"]
+        )
 
 
 def test_noise_of_a_pattern_does_not_depend_on_groups():

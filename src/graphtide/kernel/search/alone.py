@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -34,6 +34,15 @@ def only_programs(plan: SearchArrays, programs: Sequence[int], sizes: Longs) -> 
     if len(programs) == 1:
         return only_program(plan, programs[0], sizes)
     return restricted(plan, cheapest_seeds(plan, programs, sizes))
+
+
+SCRATCH: Final = ("bind", "walk_bind", "key", "frames", "inner", "walk", "ahead")
+"""The arrays of a plan in which a search is under way."""
+
+
+def with_scratch(plan: SearchArrays) -> SearchArrays:
+    """Return the same plan with scratch space of its own."""
+    return plan._replace(**{name: np.zeros_like(getattr(plan, name)) for name in SCRATCH})
 
 
 def only_program(plan: SearchArrays, program: int, sizes: Longs) -> SearchArrays:

@@ -17,7 +17,7 @@ from graphtide.kernel.batch import DIFF, TX, Ints, longer
 from graphtide.kernel.rowtable import HIGH, LIVE, USED, RowTable, Table
 from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search import loops
-from graphtide.kernel.search.alone import only_programs
+from graphtide.kernel.search.alone import only_programs, with_scratch
 from graphtide.kernel.search.bulk import difference, link_table, load_table
 from graphtide.kernel.search.compile import NO_PROGRAMS, Compiled, GonePrograms, compile_programs
 from graphtide.limits import Allowance, Limits, allowance
@@ -47,8 +47,8 @@ LOOKS = 16
 """How often is looked for indexes that are of no use any more, while as many quads change as there
 are."""
 
-EVALUATED_AT_ONCE = 1 << 14
-"""Rows from which a query is evaluated before the time is checked."""
+EVALUATED_AT_ONCE, WRITTEN_AT_ONCE = 1 << 14, 1 << 18
+"""Rows from which a query is evaluated, and rows that it puts out, before the time is checked."""
 
 FEW_ROWS, FEW_PROGRAMS = 256, 4
 """Rows of output, and programs in it, that are looked at in Python: sorting takes longer."""
@@ -340,30 +340,34 @@ class QuadStore:
         if not self._table.arrays.meta[HIGH]:
             return np.empty((0, 2 + self._programs[number].outputs), np.int32)
         at = bisect_left(self._order, number)  # numbers only grow
-        out = self._evaluate([at], 0, allowance())
-        return np.ascontiguousarray(out[:, col.OUT_TX : self._end(at)])
+        end = self._end(at)
+        return np.ascontiguousarray(self._evaluate([at], 0, allowance())[:, col.OUT_TX : end])
 
     def _evaluate(self, programs: Sequence[int], tx: int, left: Allowance) -> Ints:
-        """All matches of some programs now, given by place, as they are put out."""
+        """All matches of some programs now, given by place, as they are put out.
+
+        Whenever limits are checked, another evaluation may run: this one has arrays of its own.
+        """
         plan, t = self._plan, self._table.arrays
         sizes = np.zeros(len(plan.dispatch), np.int64)
         loops.count_quads(t, plan.dispatch, sizes)
-        chosen = only_programs(plan, programs, sizes)
+        chosen = with_scratch(only_programs(plan, programs, sizes))
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
-        n, high = 0, int(t.meta[HIGH])
-        self._counts[col.RESUME] = 0  # what an interrupt may have left
+        kernel: Any = loops.evaluate_rows
+        n, high, counts = 0, int(t.meta[HIGH]), np.zeros_like(self._counts)
         for first in range(0, high, EVALUATED_AT_ONCE):
             end = min(first + EVALUATED_AT_ONCE, high)
-            written = loops.evaluate_rows(t, chosen, tx, self._counts, first, end, out, n)
+            written, stopped = -1, first
             while written < 0:
-                stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
-                try:
-                    left.allow(2 * out.nbytes)
-                    out = longer(out)
-                except BaseException:
-                    self._counts[col.RESUME] = 0
-                    raise
-                written = loops.evaluate_rows(t, chosen, tx, self._counts, stopped, end, out, n)
+                part = out[: n + WRITTEN_AT_ONCE]
+                written = kernel(t, chosen, tx, counts, stopped, end, part, n)
+                if written < 0:
+                    stopped, n = int(counts[col.STOPPED]), int(counts[col.WRITTEN])
+                    if n < len(out):
+                        left.check_time()
+                    else:
+                        left.allow(2 * out.nbytes)
+                        out = longer(out)
             n = int(written)
             left.check_time()
         return out[:n]
