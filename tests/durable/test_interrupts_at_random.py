@@ -1,7 +1,8 @@
-"""Calls in random order, some of which are interrupted at a random place.
+"""Calls in random order, some of which are interrupted at a random place, or find the disk full.
 
 What was accepted is in the graph and on disk, once; both are equal; what was interrupted happened
-wholly or not at all. GRAPHTIDE_SEEDS=500 draws so many sequences for each kind of graph.
+wholly or not at all, and what a full disk refused not at all. GRAPHTIDE_SEEDS=500 draws so many
+sequences for each kind of graph.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from random import Random
 
 import pytest
 from durable.faulty_calls import WINDOW
+from durable.full_disk import full_disk
 from engine.injection import fault_at
 
 import graphtide as gt
@@ -36,7 +38,7 @@ class Session:
         self.accepted, self.maybe = set(), set()
         self.raised = []
         """The errors stay, with the frames that they hold: a console keeps the last one, too."""
-        self.ended = False
+        self.ended = self.several = False
         if self.rng.random() < 0.4:
             self.graph.watch(WINDOW, name="window")
         if self.rng.random() < 0.4:
@@ -68,6 +70,7 @@ class Session:
             case 7 if self.durable and not number % 3:
                 graph.checkpoint()
             case 8:
+                self.several = True
                 rows = [
                     (clock, tx, 1, subject, f"<ex:{name}>", '"x"', None)
                     for tx, name in enumerate(("is", "was"))
@@ -97,6 +100,21 @@ class Session:
             assert "open it again" in str(error)  # noqa: PT017
             self.maybe.add(number)
             self.ended = True
+
+    def step_on(self, disk, number):
+        """Make a call on a disk that becomes full now and then, and has room again."""
+        if disk.room and self.rng.random() < 0.2:
+            disk.fill(self.rng.randrange(1, 6))
+        elif self.rng.random() < 0.2:
+            disk.room = True
+        self.several = False
+        try:
+            if self.call(number):
+                self.accepted.add(number)
+        except gt.GraphtideError as error:
+            assert "disk is full" in str(error)  # noqa: PT017
+            if self.several:  # the first of its transactions may be on disk
+                self.maybe.add(number)
 
     def finish(self):
         """The last call; an input that was interrupted and is on disk ends the graph here."""
@@ -139,6 +157,23 @@ def test_what_was_accepted_is_there(tmp_path, durability, seed):
         assert shown is None or found == shown
     if session.durable:
         session.graph.close()
+
+
+@pytest.mark.parametrize("durability", ["transaction", "batch", "none"])
+@pytest.mark.parametrize("seed", range(int(os.environ.get("GRAPHTIDE_SEEDS", "12"))))
+def test_what_a_full_disk_refused_is_not_there(tmp_path, monkeypatch, durability, seed):
+    with full_disk(monkeypatch) as disk:
+        session = Session(seed, tmp_path / "store", durability)
+        for number in range(CALLS):
+            session.step_on(disk, number)
+        disk.room = True
+        session.finish()
+        assert not session.ended
+        shown = session.check(session.graph)
+        session.graph.close()
+        assert not verify(tmp_path / "store", gt.LiveGraph).problems
+        with gt.LiveGraph.open(tmp_path / "store") as graph:
+            assert session.check(graph) == shown
 
 
 def test_a_query_that_was_recorded_is_registered(tmp_path):

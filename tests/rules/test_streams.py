@@ -281,3 +281,26 @@ def test_a_program_that_was_stopped_hears_nothing():
     running.close()
     graph.publish(confirmation("c1", "a1"), time=3)
     assert fired(graph) == []
+
+
+def test_what_a_close_emits_does_not_release_events_of_a_later_time():
+    """The close at 4 comes before the events of 4, and raises the watermark of its stream."""
+    graph, noted = LiveGraph(window_alignment="yabench"), []
+    stream = graph.stream(iri("s"), lateness=1)
+    run(
+        """PREFIX : <http://example.org/>
+        QUERY W AS REGISTER DSTREAM :out AS SELECT ?x ?y
+            FROM NAMED WINDOW :w ON :s [RANGE 3 STEP 1] WHERE { WINDOW :w { ?x :shows ?y } }
+        EVENT Left(?x) ON UPDATE OF W(?x)
+        EVENT Seen(?x) AS { ?x :seen ?y }
+        RULE Tell ON Left(?x) THEN EMIT :s { ?x :gone 1 }
+        RULE Note ON Seen(?x) THEN CALL note(?x)""",
+        graph,
+        functions={"note": lambda x: noted.append(graph.clock)},
+    )
+    for time, predicate, value in [(0, "shows", 1), (-1, "shows", 2), (4, "seen", 3)]:
+        stream.push([(iri("a"), iri(predicate), value)], time=time)
+    graph.advance(3)
+    assert noted == []
+    graph.advance(4)
+    assert noted == [4]

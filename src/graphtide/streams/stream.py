@@ -345,8 +345,9 @@ class Stream:
             watermark = min(watermark, self._publisher.schedule.clock)
         before = self._watermark
         # What an action emits at the time of a watermark that has risen is a part of its cascade.
-        watermark = max(watermark, before)
-        self._hand_over(watermark)
+        watermark, schedule = max(watermark, before), self._publisher.schedule
+        # A close that the clock comes to has raised it, too: later events wait for that time.
+        self._hand_over(min(watermark, schedule.clock) if schedule.running else watermark)
         if watermark > self._watermark:
             self._publisher.reach(watermark, self)
             self._watermark = watermark
