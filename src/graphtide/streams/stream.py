@@ -238,9 +238,12 @@ class Stream:
         if newest is not None:
             self._newest = max(self._newest, newest)
         watermark, schedule = self._newest - self.lateness, self._publisher.schedule
+        latest = LARGEST
         if schedule.running:  # an action emits: what is due before the watermark is on its way
-            watermark = min(watermark, schedule.clock)
-        self._publisher.release(self, lambda: self._release(watermark))
+            # The watermark is after the clock where that comes to a close: later events still wait.
+            latest = schedule.clock
+            watermark = min(watermark, latest)
+        self._publisher.release(self, lambda: self._release(watermark, latest))
 
     @synchronized
     def push_many(
@@ -339,15 +342,14 @@ class Stream:
         self.late += [(time, tuple(quad)) for time, quad in found][:room]
         return times[~late], quads[~late], numbers[~late]
 
-    def _release(self, watermark: int) -> None:
-        """Pass on, in order, the events up to the new watermark."""
+    def _release(self, watermark: int, latest: int = LARGEST) -> None:
+        """Pass on, in order, the events up to the new watermark, and to the `latest` time."""
         if self._releasing:  # an action emits an event, and later ones of a batch are on their way
             watermark = min(watermark, self._publisher.schedule.clock)
         before = self._watermark
         # What an action emits at the time of a watermark that has risen is a part of its cascade.
-        watermark, schedule = max(watermark, before), self._publisher.schedule
-        # A close that the clock comes to has raised it, too: later events wait for that time.
-        self._hand_over(min(watermark, schedule.clock) if schedule.running else watermark)
+        watermark = max(watermark, before)
+        self._hand_over(min(watermark, latest))
         if watermark > self._watermark:
             self._publisher.reach(watermark, self)
             self._watermark = watermark
