@@ -61,7 +61,11 @@ def to_program(node: phys.Search, terms: TermDictionary) -> SearchProgram:
 
 
 class SharedPrograms:
-    """Installs each program once, however many queries use it."""
+    """Installs each program once, however many queries use it.
+
+    An interrupt may leave a program in the store that nobody finds: its rows are not read. One that
+    is found is whole.
+    """
 
     def __init__(self, store: QuadStore) -> None:
         self._store = store
@@ -77,10 +81,9 @@ class SharedPrograms:
         if number is None:
             number = self._store.install(program)
             self.version += 1
-            self._numbers[program] = number
-            self._installed[number] = program
-            self._users[number] = 0
+            self._installed[number], self._users[number] = program, 0
             _count_indexes(program, self._indexes, 1)
+            self._numbers[program] = number
         self._users[number] += 1
         return number
 
@@ -92,8 +95,9 @@ class SharedPrograms:
         """One user less; without users the program is removed from the store."""
         self._users[number] -= 1
         if self._users[number] == 0:
-            program = self._installed.pop(number)
-            del self._users[number], self._numbers[program]
+            program = self._installed[number]
+            del self._numbers[program]
+            del self._users[number], self._installed[number]
             _count_indexes(program, self._indexes, -1)
             self._store.remove(number, for_now=for_now)
             self.version += 1
