@@ -532,15 +532,17 @@ class LiveGraph:
         disabled = list(each_of(disabled, "disabled", str))
         max_firings = ticks(max_firings, "max_firings")
         max_event_duration = ticks(max_event_duration, "max_event_duration")
-        running = run(
+
+        def recorded(running: RunningProgram) -> None:
+            self._programs = [*self.programs, running]
+
+        return run(
             program, self._streams, functions=given_graph(functions or {}, self),
             on_error=on_error, retries=retries, max_firings=max_firings,
             max_event_duration=max_event_duration, start=start, firing=firing, resolver=resolver,
             seed=seed, disabled=disabled,
-            name=name or free_name(names, self._runtime.done),
+            name=name or free_name(names, self._runtime.done), recorded=recorded,
         )  # fmt: skip
-        self._programs = [*self.programs, running]
-        return running
 
     @property
     @synchronized

@@ -20,9 +20,11 @@ import pytest
 
 import graphtide as gt
 from graphtide.durable import recorder
-from graphtide.durable.chunks import from_bytes
+from graphtide.durable.chunks import decoded
 from graphtide.durable.groups import GroupWriter
 from graphtide.durable.journal import Journal
+from graphtide.kernel.batch import DIFF
+from graphtide.rdf.dictionary import TermDictionary
 
 PROMISED = 10_000
 LONG = 60
@@ -49,8 +51,8 @@ class SlowDisk:
                 raise self.error
             append(journal, rows, calls, settled)
             for *_, chunk in rows:
-                table, _ = from_bytes(chunk)
-                self.changes += int(np.count_nonzero(table["diff"].to_numpy()))
+                [entries] = decoded([chunk], TermDictionary())
+                self.changes += sum(int(np.count_nonzero(e.rows[:, DIFF])) for e in entries)
 
         def stopping(writer, ready):
             if not ready():

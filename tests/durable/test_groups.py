@@ -11,7 +11,7 @@ import pytest
 
 import graphtide as gt
 from graphtide.durable import snapshot, store
-from graphtide.durable.chunks import decode_entries, from_bytes
+from graphtide.durable.chunks import decoded
 from graphtide.durable.journal import Journal
 from graphtide.rdf.dictionary import TermDictionary
 
@@ -29,7 +29,7 @@ def inserted(folder):
         return {
             tuple(terms.text(term) for term in quad[:3])
             for row in journal.rows(0, 0)
-            for entry in decode_entries(*from_bytes(row.chunk), terms)
+            for entry in decoded([row.chunk], terms)[0]
             if entry.kind == "changes"
             for quad in entry.rows[:, 2:].tolist()
         }

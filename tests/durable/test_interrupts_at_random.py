@@ -176,19 +176,36 @@ def test_what_a_full_disk_refused_is_not_there(tmp_path, monkeypatch, durability
             assert session.check(graph) == shown
 
 
-def test_a_query_that_was_recorded_is_registered(tmp_path):
-    """Also if the call is interrupted after that: else the store has a query that is not there."""
-    with gt.LiveGraph.open(tmp_path / "count") as graph, fault_at(0) as counted:
-        graph.watch(QUERY, name="q")
-    for number in range(counted.calls - 40, counted.calls + 1):
+REGISTRATIONS = {
+    "a query": lambda graph: graph.watch(QUERY, name="q"),
+    "a program": lambda graph: graph.run(gt.Program.parse(RULES), name="p"),
+}
+
+
+def registered(graph):
+    return [each.name for each in (*graph.queries, *graph.programs)]
+
+
+@pytest.mark.parametrize("call", REGISTRATIONS.values(), ids=REGISTRATIONS)
+def test_what_was_recorded_is_registered(tmp_path, call):
+    """Also if the call is interrupted after that: else the store has what the graph has not."""
+    for name in ("the first one loads code", "count"):
+        with gt.LiveGraph.open(tmp_path / name) as graph, fault_at(0, returns=True) as counted:
+            call(graph)
+    raised = 0
+    for number in range(counted.calls - 60, counted.calls + 1):
         folder = tmp_path / str(number)
         graph = gt.LiveGraph.open(folder)
-        with pytest.raises(KeyboardInterrupt), fault_at(number, KeyboardInterrupt):
-            graph.watch(QUERY, name="q")
-        names = [query.name for query in graph.queries]
+        try:
+            with fault_at(number, KeyboardInterrupt, returns=True):
+                call(graph)
+        except KeyboardInterrupt:
+            raised += 1
+        names = registered(graph)
         with suppress(gt.GraphtideError):  # or it has to be opened again
             graph.insert("<ex:a>", "<ex:is>", 1)
             graph.close()
             with gt.LiveGraph.open(folder) as again:
-                assert [query.name for query in again.queries] == names
+                assert registered(again) == names
         graph.close()
+    assert raised > 40

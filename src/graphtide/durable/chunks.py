@@ -1,9 +1,10 @@
-"""Chunks: inputs of a graph as bytes. A chunk is two Arrow streams, its rows and its terms.
+"""Chunks: inputs of a graph as bytes, in the packed form (`durable.packed`).
 
-The rows have the columns `at` (the transaction or event of the entry that a row is of), `time`,
-`tx`, `diff`, and `s`, `p`, `o`, `g`, which are places in the terms of the chunk, from 1; 0 is the
-default graph. A row of diff 0 stands for a transaction without changes. The metadata of the rows'
-schema has a JSON list of entries: each its kind, how many rows are its own, and further fields.
+The header is a JSON list of entries: each its kind, how many rows are its own, and further fields.
+The first column has, one after the other, `at` (the transaction or event of the entry that a row is
+of), diff, s, p, o and g of all rows; the next ones have `time` and `tx` of all rows, the lengths of
+all terms, and their texts. Terms of a row are places among those of the chunk, from 1; 0 is the
+default graph. A row of diff 0 stands for a transaction without changes.
 
 Ids of the dictionary are private to a process and are given again to other terms, so a chunk has
 the texts of its terms, and can be read on its own.
@@ -18,25 +19,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from graphtide.durable.packed import pack, unpack
 from graphtide.errors import TermError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.rdf.kinds import UNBOUND
+from graphtide.rdf.term_tables import buffer_of, text_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.term_tables import TermTable
+    from graphtide.rdf.term_tables import Strings, TermTable
 
-ROWS: Final = pa.schema(
-    {"at": pa.int32(), "time": pa.int64(), "tx": pa.int64(), "diff": pa.int8()}
-    | dict.fromkeys("spog", pa.int32())
-)
 TERMS: Final = pa.schema({"term": pa.large_string()})
 OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 NO_ROWS: Final[Ints] = np.empty((0, VALUES + 4), np.int32)
 NO_STAMPS: Final[Longs] = np.empty(0, np.int64)
+NO_TEXT: Final = np.empty(0, np.uint8)
+NO_ID: Final = np.zeros(1, np.int32)
 
 
 @dataclass(slots=True)
@@ -123,29 +124,34 @@ def _joined(run: Sequence[InputEntry]) -> InputEntry:
 
 
 def encoded(entries: Sequence[InputEntry], terms: TermTable) -> bytes:
-    """A chunk, without a lock: `terms` has the ids of the entries."""
-    return to_bytes(*encode_entries(merged(entries), terms))
-
-
-def encode_entries(entries: Sequence[InputEntry], terms: TermTable) -> tuple[pa.Table, pa.Table]:
-    """The rows and the terms of a chunk."""
+    """Return a chunk, without a lock: `terms` has the ids of the entries."""
+    entries = merged(entries)
     rows = np.concatenate([NO_ROWS, *(entry.rows for entry in entries)])
-    codes, texts = coded(rows[:, VALUES:], terms)
+    codes, texts = coded_texts(rows[:, VALUES:], terms)
+    rows[:, VALUES:] = codes
     headers = [{"kind": e.kind, "rows": len(e.rows), **e.fields} for e in entries]
-    columns = [
-        rows[:, TX],
-        np.concatenate([NO_STAMPS, *(entry.times for entry in entries)]),
-        np.concatenate([NO_STAMPS, *(entry.txs for entry in entries)]),
-        rows[:, DIFF].astype(np.int8),
-        *codes.T,
-    ]
-    schema = ROWS.with_metadata({"entries": json.dumps(headers)})
-    arrays: list[Any] = [pa.array(np.ascontiguousarray(column)) for column in columns]
-    return pa.Table.from_arrays(arrays, schema=schema), texts
+    column = text_column(texts)
+    first, last = column.offsets[0], column.offsets[-1]
+    return pack(
+        json.dumps(headers, separators=(",", ":")).encode(),
+        [
+            rows.T.reshape(-1),
+            np.concatenate([NO_STAMPS, *(entry.times for entry in entries)]),
+            np.concatenate([NO_STAMPS, *(entry.txs for entry in entries)]),
+            np.diff(column.offsets),
+            column.data[first:last],
+        ],
+    )
 
 
 def coded(ids: Ints, terms: TermTable) -> tuple[Ints, pa.Table]:
     """Ids as places in a table of the terms that they stand for, from 1; and that table."""
+    codes, texts = coded_texts(ids, terms)
+    return codes, pa.Table.from_arrays([texts.cast(pa.large_string())], schema=TERMS)
+
+
+def coded_texts(ids: Ints, terms: TermTable) -> tuple[Ints, Strings]:
+    """Ids as places among the terms that they stand for, from 1; and the texts of these."""
     top = terms.top + 1
     if ids.size * 4 > top:  # a table of all terms is smaller than what sorting would need
         used = np.zeros(top, np.bool_)
@@ -165,30 +171,49 @@ def coded(ids: Ints, terms: TermTable) -> tuple[Ints, pa.Table]:
         raise TermError(f"ids run from 1 to {top - 1}, not from {distinct[0]} to {distinct[-1]}")
     if (terms.kinds[distinct] == UNBOUND).any():
         raise TermError("a term that is to be written was freed")
-    texts: Any = terms.texts(distinct)
-    return codes, pa.Table.from_arrays([texts.cast(pa.large_string())], schema=TERMS)
+    return codes, terms.texts(distinct)
 
 
-def decode_entries(rows: pa.Table, texts: pa.Table, terms: TermDictionary) -> Iterator[InputEntry]:
-    """The entries of a chunk, with the ids that a dictionary has for its terms."""
-    ids = interned(texts, terms)
-    columns: Mapping[str, Any] = {name: rows[name].to_numpy() for name in ROWS.names}
-    table = np.empty((len(rows), VALUES + 4), np.int32)
-    table[:, TX], table[:, DIFF] = columns["at"], columns["diff"]
-    for place, name in enumerate("spog"):
-        table[:, VALUES + place] = ids[columns[name]]
+def decoded(data: Sequence[bytes], terms: TermDictionary) -> list[list[InputEntry]]:
+    """Return the entries of each of some chunks, with the ids of a dictionary for their terms.
+
+    The terms of all chunks are looked up together: chunk by chunk, that takes most of the time.
+    """
+    found = list(map(unpack, data))
+    lengths = [columns[3] for _, columns in found]
+    offsets = np.zeros(sum(map(len, lengths)) + 1, np.int64)
+    np.cumsum(np.concatenate([NO_STAMPS, *lengths]), out=offsets[1:])
+    texts = np.concatenate([NO_TEXT, *(columns[4] for _, columns in found)])
+    ids = terms.intern_column(
+        pa.Array.from_buffers(
+            pa.large_string(), len(offsets) - 1, [None, buffer_of(offsets), buffer_of(texts)]
+        )
+    )
+    result, first = [], 0
+    for header, (flat, times, txs, sizes, _) in found:
+        rows = np.ascontiguousarray(flat.reshape(VALUES + 4, -1).T, np.int32)
+        own = np.concatenate([NO_ID, ids[first : first + len(sizes)]])
+        rows[:, VALUES:] = own[rows[:, VALUES:]]
+        result.append(list(_entries(json.loads(header), rows, times, txs)))
+        first += len(sizes)
+    return result
+
+
+def _entries(
+    headers: list[dict[str, Any]], rows: Ints, times: Longs, txs: Longs
+) -> Iterator[InputEntry]:
+    times, txs = times.astype(np.int64), txs.astype(np.int64)
     begin = 0
-    for header in headers_of(rows):
+    for header in headers:
         kind, many = header.pop("kind"), header.pop("rows")
         part = slice(begin, begin + many)
-        yield InputEntry(kind, header, table[part], columns["time"][part], columns["tx"][part])
+        yield InputEntry(kind, header, rows[part], times[part], txs[part])
         begin += many
 
 
-def headers_of(rows: pa.Table) -> list[dict[str, Any]]:
-    """The entries of a chunk without their rows."""
-    metadata = rows.schema.metadata or {}
-    found: list[dict[str, Any]] = json.loads(metadata[b"entries"])
+def headers_of(data: bytes) -> list[dict[str, Any]]:
+    """Return the entries of a chunk without their rows."""
+    found: list[dict[str, Any]] = json.loads(unpack(data)[0])
     return found
 
 

@@ -37,6 +37,9 @@ SETTLED: Final = "settled"
 FILE: Final = "journal.db"
 LAST_FILE: Final = "last"
 
+MOST_ROWS, MOST_BYTES = 512, 1 << 22
+"""Rows that are read together, at most, and their bytes."""
+
 
 def check_exists(folder: Path) -> None:
     """Raise unless there is a store in a directory."""
@@ -334,6 +337,19 @@ class Journal:
         """The number of the first row; one more than the last if there is none."""
         found = self._all("SELECT MIN(number) FROM journal")[0][0]
         return self._end()[0] + 1 if found is None else int(found)
+
+    def runs(self, after: int, chain: int | None = None) -> Iterator[list[JournalRow]]:
+        """The rows after a number, checked, many at a time; small ones are read together."""
+        run: list[JournalRow] = []
+        size = 0
+        for row in self.rows(after, chain):
+            run.append(row)
+            size += len(row.chunk)
+            if len(run) == MOST_ROWS or size >= MOST_BYTES:
+                yield run
+                run, size = [], 0
+        if run:
+            yield run
 
     def rows(self, after: int, chain: int | None = None) -> Iterator[JournalRow]:
         """The rows after a number, checked; `chain` is the checksum of the row of that number."""

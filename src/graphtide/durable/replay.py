@@ -91,6 +91,8 @@ class Replay:
     note: Callable[[InputEntry], None] | None = None
     only_data: bool = False
     keeps_all: bool = False
+    joins: bool = True
+    """Whether changes of several rows may be one input."""
     ended: bool = False
     number: int = 0
     """Of the last row that was read."""
@@ -98,9 +100,9 @@ class Replay:
     _left: InputEntry | None = None
     _held: HeldIds = field(default_factory=HeldIds)
 
-    def read(self, rows: Iterable[JournalRow]) -> None:
-        """Take the inputs from some rows of the journal."""
-        self._source = self._entries(rows)
+    def read(self, runs: Iterable[list[JournalRow]]) -> None:
+        """Take the inputs from rows of the journal, which are read many at a time."""
+        self._source = self._entries(runs)
         self.runtime.terms.holders.add(self._held)
 
     def steps(self) -> Iterator[None]:
@@ -120,14 +122,28 @@ class Replay:
         for _ in self.steps():
             pass
 
-    def _entries(self, rows: Iterable[JournalRow]) -> Iterator[InputEntry]:
-        for row in rows:
-            self.number = row.number
-            self._check(row)
-            table, texts = chunks.from_bytes(row.chunk)
-            entries = list(chunks.decode_entries(table, texts, self.runtime.terms))
-            self._held.arrays = [entry.rows[:, VALUES:] for entry in entries]
-            yield from entries
+    def _entries(self, runs: Iterable[list[JournalRow]]) -> Iterator[InputEntry]:
+        """The entries of rows. Neighbouring changes of several rows become one entry.
+
+        Not where programs or callbacks run: each change has effects, and each row is checked.
+        """
+        for run in runs:
+            found = chunks.decoded([row.chunk for row in run], self.runtime.terms)
+            self._held.arrays = [entry.rows[:, VALUES:] for own in found for entry in own]
+            together: list[InputEntry] = []
+            for row, entries in zip(run, found, strict=True):
+                plain = all(entry.kind == "changes" for entry in entries)
+                if together and not (plain and self.joins and not self.runtime.one_by_one):
+                    yield from chunks.merged(together)
+                    together = []
+                self.number = row.number
+                if not together:
+                    self._check(row)
+                if plain:
+                    together += entries
+                else:
+                    yield from entries
+            yield from chunks.merged(together)
 
     def _check(self, row: JournalRow) -> None:
         if not self.only_data and self.runtime.transactions != row.tx:
@@ -200,8 +216,7 @@ class Replay:
 
     def apply_caused(self, chunk: bytes) -> None:
         """Apply what a call has caused, at its place inside the input under way."""
-        table, texts = chunks.from_bytes(chunk)
-        for entry in list(chunks.decode_entries(table, texts, self.runtime.terms)):
+        for entry in chunks.decoded([chunk], self.runtime.terms)[0]:
             if self.note is not None:
                 self.note(entry)
             try:

@@ -100,6 +100,8 @@ class Store:
             raise
         self.recorder: Recorder | None = None
         self._snapshotting = Lock()
+        self.joins = True
+        """Whether a replay takes in the changes of several rows at once."""
         self.read_to = 0
         """The last row of the journal that a replay has begun."""
         self._followed = 0
@@ -175,7 +177,7 @@ class Store:
     def replay_inputs(self, replay: Replay, streams: Streams) -> None:
         """Bring an empty graph, on which nothing runs, to where a replay of the data ends."""
         number, chain = self._begin(replay, streams, replay.until)
-        replay.read(self.journal.rows(number, chain))
+        replay.read(self.journal.runs(number, chain))
         replay.go_on()
 
     def follow(self, replay: Replay) -> bool:
@@ -205,8 +207,9 @@ class Store:
     ) -> None:
         """Bring an empty graph to where a replay ends."""
         replay = Replay(
-            graph, runtime, functions, until, recorder.note, keeps_all=begin is not None
-        )
+            graph, runtime, functions, until, recorder.note,
+            keeps_all=begin is not None, joins=self.joins and each is None,
+        )  # fmt: skip
         runtime.schedule.recorder = recorder
         recorder.replaying, recorder.finished.apply = True, replay.apply_caused
         number, chain = self._begin(replay, streams, begin or until)
@@ -224,17 +227,21 @@ class Store:
 
     def _rows(
         self, replay: Replay, recorder: Recorder | Frozen, after: int, chain: int | None = None
-    ) -> Iterator[JournalRow]:
-        """The rows after a number, and what their calls were.
+    ) -> Iterator[list[JournalRow]]:
+        """The rows after a number, many at a time, and what their calls were.
 
         Beside a process that writes, a row whose calls may not be finished has to wait.
         """
         settled = self.journal.meta(SETTLED) if self.read_only else None
         recorder.finished.put(self.journal.calls(after))
-        for row in self.journal.rows(after, chain):
-            if settled is not None and row.number > settled and _calls(replay.graph):
-                return
-            yield row
+        for run in self.journal.runs(after, chain):
+            if settled is None or run[-1].number <= settled:
+                yield run
+                continue
+            for row in run:
+                if row.number > settled and _calls(replay.graph):
+                    return
+                yield [row]
 
     def _begin(self, replay: Replay, streams: Streams, until: Until) -> tuple[int, int]:
         """Restore the newest good snapshot before `until`; its number and chain."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Final, NamedTuple
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """The version of the layout of a store, in its journal and in each snapshot."""
 
 SCHEMA: Final = """

@@ -37,16 +37,24 @@ def verify(folder: Path, make: Callable[..., Any]) -> StoreReport:
     """
     report = _checked(folder)
     if not report.problems:
-        store = Store(folder, read_only=True)
         try:
-            open_graph(make, store, {}, None, {}).close()
-        except GraphtideError as error:
-            report.problems.append(error.message)
-            report.good = min(report.good, store.read_to - 1)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the store does not open
-            report.problems.append(f"{folder}: row {store.read_to} cannot be replayed: {error!r}")
-            report.good = min(report.good, store.read_to - 1)
+            open_graph(make, Store(folder, read_only=True), {}, None, {}).close()
+        except Exception:  # noqa: BLE001 - whatever it is, the store does not open
+            _find_row(folder, make, report)
     return report
+
+
+def _find_row(folder: Path, make: Callable[..., Any], report: StoreReport) -> None:
+    """Find the row that cannot be replayed: each by itself."""
+    store = Store(folder, read_only=True)
+    store.joins = False
+    try:
+        open_graph(make, store, {}, None, {}).close()
+    except GraphtideError as error:
+        report.problems.append(error.message)
+    except Exception as error:  # noqa: BLE001 - as above
+        report.problems.append(f"{folder}: row {store.read_to} cannot be replayed: {error!r}")
+    report.good = min(report.good, store.read_to - 1)
 
 
 def _checked(folder: Path) -> StoreReport:
@@ -137,8 +145,7 @@ def describe(folder: Path) -> Iterator[tuple[str, str]]:
         for each in [] if state is None else state.registrations:
             yield each["kind"], each["fields"]["name"]
         for entry in journal.rows(snapshots[-1].number if snapshots else 0):
-            table, _ = chunks.from_bytes(entry.chunk)
-            for header in chunks.headers_of(table):
+            for header in chunks.headers_of(entry.chunk):
                 if header["kind"] in ("watch", "run", "stream", "unwatch", "stop", "replace"):
                     yield header["kind"], header["name"]
     finally:

@@ -62,6 +62,7 @@ def run(
     seed: int = 0,
     disabled: Collection[str] = (),
     name: str = "program",
+    recorded: Callable[[RunningProgram], None] = lambda _: None,
 ) -> RunningProgram:
     """Run a program on a graph, given by its streams (called by `LiveGraph.run`).
 
@@ -74,7 +75,8 @@ def run(
     one at a time, if its row is still there when its turn comes ("agenda"); or only when `fire` is
     called ("manual"). For the last two, `resolver` chooses the next one: "priority", "oldest",
     "newest", "random" (by `seed`), or a function that gives an activation its rank. Rules of the
-    groups that are `disabled` do not run until `enable`.
+    groups that are `disabled` do not run until `enable`. `recorded` is called before the program
+    starts: from then on a store has it, whatever the start raises.
     """
     if not isinstance(program, Program):
         raise GraphtideError(
@@ -127,6 +129,7 @@ def run(
         def record_and_start() -> None:
             nonlocal is_recorded
             is_recorded = True
+            recorded(running)
             running.start(start)
 
         schedule.take_input(record_and_start, "run", name, program, options)
