@@ -39,8 +39,12 @@ def inserted(folder):
 
 def wait_for(wanted, folder):
     """Wait until quads are in a journal, without a look at the graph."""
+    wait_until(lambda: wanted <= inserted(folder))
+
+
+def wait_until(holds):
     until = time.monotonic() + 60
-    while not wanted <= inserted(folder):
+    while not holds():
         assert time.monotonic() < until
         time.sleep(0.01)
 
@@ -108,6 +112,15 @@ def test_terms_are_right_while_others_come_and_are_freed(tmp_path):
     graph.close()
     with gt.LiveGraph.open(tmp_path / "crashed") as again:
         assert {tuple(map(str, quad[:3])) for quad in again.quads()} == present
+
+
+def test_many_small_transactions_make_a_snapshot(tmp_path, monkeypatch):
+    """What has to be replayed after a crash is bounded: rows count, not only their changes."""
+    monkeypatch.setattr(store, "FIRST_SNAPSHOT", 1000)
+    with gt.LiveGraph.open(tmp_path, durability="transaction") as graph:
+        for number in range(100):
+            graph.insert(f"<ex:{number % 5}>", "<ex:knows>", "<ex:a>", time=number)
+        wait_until(lambda: len(list(tmp_path.glob("snapshot-*.arrow"))) >= 2)
 
 
 @pytest.mark.parametrize("durability", ["batch", "transaction", "none"])

@@ -52,6 +52,9 @@ OWN_PIECES: Final = 2 * PIECE
 SETTLE_AFTER: Final = 0.04
 """With "transaction": seconds until readers know which calls are finished."""
 
+ROW_CHANGES: Final = 30
+"""Changes that take as long to replay as a row of the journal takes beside its changes."""
+
 REGISTERS: Final = {"watch", "run", "stream"}
 ENDS: Final = {"unwatch": "watch", "stop": "run"}
 
@@ -67,7 +70,7 @@ class Recorder:
         self.replaying = False
         self.registrations: list[InputEntry] = []
         self.recorded = 0
-        """Rows since the last snapshot."""
+        """Changes since the last snapshot, and `ROW_CHANGES` for each row of the journal."""
         self.loose = False
         """Whether something was ended that is not registered by itself: no snapshot has that."""
         self._runtime = runtime
@@ -381,6 +384,7 @@ class Recorder:
             since = time.monotonic() if self._since is None else self._since
             terms, entries, calls = self._runtime.terms.table(), self._entries, self._calls
             size = self._rows + len(calls)
+            self.recorded += ROW_CHANGES if entries else 0
             group = InputGroup(tx, clock, time.time(), entries, terms, calls, since, size)
         # An interrupt comes before or after this: nothing is called in it.
         self._handed = group
