@@ -20,7 +20,7 @@ from benchmarks import route_sensor
 from benchmarks.harness import Benchmark, check_same, peak_rss_mb, timed
 from benchmarks.report import Cell, Report, Table
 from benchmarks.route_sensor_engine import PREDICATES, change_table
-from graphtide.durable.chunks import from_bytes
+from graphtide.durable.chunks import headers_of
 from graphtide.graph import LiveGraph
 
 if TYPE_CHECKING:
@@ -126,7 +126,9 @@ def _age(task: DurableTask, folder: Path) -> DurableResult:
         graph.flush()
     rows = query.count()
     graph.close()
-    sizes = [sum(len(from_bytes(row[-1])[0]) for row in batch) for _, batch in written]
+    sizes = [
+        sum(each["rows"] for row in batch for each in headers_of(row[-1])) for _, batch in written
+    ]
     ages = (np.repeat([moment for moment, _ in written], sizes) - returned) * 1000
     median, p99, longest = (float(np.percentile(ages, q)) for q in (50, 99, 100))
     result = _result(task, watch.seconds, folder, rows)

@@ -38,7 +38,7 @@ def test_a_backup_has_everything_so_far(tmp_path, durability):
         graph.insert("<ex:b>", KNOWS, "<ex:x>")
         graph.store.backup(copy)
         graph.insert("<ex:c>", KNOWS, "<ex:x>")
-        assert sorted(path.name for path in copy.iterdir()) == ["journal.db", "snapshot-2.arrow"]
+        assert sorted(path.name for path in copy.iterdir()) == ["journal.db", "snapshot-2.packed"]
         assert not verify(copy, gt.LiveGraph).problems
         with gt.LiveGraph.open(copy) as other:
             assert [delta.seq for delta in other.queries[0].cursor("mailer")] == [0, 1]

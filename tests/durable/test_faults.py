@@ -90,7 +90,7 @@ def test_a_flipped_bit_is_found(crashed, tmp_path, name):
     for turn in range(many):
         folder = tmp_path / str(turn)
         shutil.copytree(crashed, folder)
-        path = rng.choice(sorted(folder.glob(f"{name}*.arrow" if name == "snapshot" else name)))
+        path = rng.choice(sorted(folder.glob(f"{name}*.packed" if name == "snapshot" else name)))
         data = bytearray(path.read_bytes())
         at = rng.randrange(len(data))
         data[at] ^= 1 << rng.randrange(8)
@@ -108,7 +108,7 @@ def test_a_file_that_was_cut_is_found(crashed, tmp_path, name):
     for turn in range(FLIPS // 3):
         folder = tmp_path / str(turn)
         shutil.copytree(crashed, folder)
-        path = rng.choice(sorted(folder.glob(f"{name}*.arrow" if name == "snapshot" else name)))
+        path = rng.choice(sorted(folder.glob(f"{name}*.packed" if name == "snapshot" else name)))
         os.truncate(path, rng.randrange(path.stat().st_size))
         found = opened(folder)
         assert found in (None, 40)
@@ -171,7 +171,7 @@ def test_a_call_of_another_firing_is_none(tmp_path):
 def test_both_snapshots_may_be_lost_while_the_journal_is_there(crashed, tmp_path):
     folder = tmp_path / "store"
     shutil.copytree(crashed, folder)
-    for path in folder.glob("snapshot-*.arrow"):
+    for path in folder.glob("snapshot-*.packed"):
         path.write_bytes(path.read_bytes()[:-1])
     problems = verify(folder, gt.LiveGraph).problems
     assert len(problems) == 2

@@ -62,7 +62,7 @@ def test_without_a_snapshot_the_journal_leads_to_the_same_graph(tmp_path, durabi
     fill(memory)
     with gt.LiveGraph.open(tmp_path, durability=durability) as graph:
         fill(graph)
-    for path in tmp_path.glob("snapshot-*.arrow"):
+    for path in tmp_path.glob("snapshot-*.packed"):
         path.unlink()
     with gt.LiveGraph.open(tmp_path) as graph:
         assert look(graph) == look(memory)
@@ -145,7 +145,7 @@ def test_changes_of_callbacks_are_recorded(tmp_path):
             graph.insert(f"<ex:{name}>", KNOWS, "<ex:x>")
         now = look(graph)
         assert len(graph) == 6
-    for path in tmp_path.glob("snapshot-*.arrow"):
+    for path in tmp_path.glob("snapshot-*.packed"):
         path.unlink()
     with gt.LiveGraph.open(tmp_path) as graph:
         assert look(graph) == now

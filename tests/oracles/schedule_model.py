@@ -525,7 +525,7 @@ class ProgramState:
         history, pending, firings = list(self.history), list(self.pending), len(self.firings)
         given = [(len(each.given), len(each.found)) for each in self.patterns]
         lists = [list(each.given) for each in self.patterns]
-        born = dict(self.model.born)
+        born = {triple: self.model.born[triple] for triple in self.model.graph}
 
         def restore() -> None:
             self.history, self.pending = history, pending
@@ -534,7 +534,7 @@ class ProgramState:
                 each.given = inputs
                 del each.found[found:]
                 self._replay(each)
-            for triple in self.model.graph & set(born):
+            for triple in self.model.graph & born.keys():
                 self.model.born[triple] = born[triple]
 
         self.saved = restore

@@ -28,11 +28,10 @@ from graphtide.rdf.term_tables import buffer_of, text_column
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.term_tables import Strings, TermTable
+    from numpy.typing import NDArray
 
-TERMS: Final = pa.schema({"term": pa.large_string()})
-OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term_tables import TermTable
 
 NO_ROWS: Final[Ints] = np.empty((0, VALUES + 4), np.int32)
 NO_STAMPS: Final[Longs] = np.empty(0, np.int64)
@@ -127,31 +126,20 @@ def encoded(entries: Sequence[InputEntry], terms: TermTable) -> bytes:
     """Return a chunk, without a lock: `terms` has the ids of the entries."""
     entries = merged(entries)
     rows = np.concatenate([NO_ROWS, *(entry.rows for entry in entries)])
-    codes, texts = coded_texts(rows[:, VALUES:], terms)
+    codes, lengths, texts = coded(rows[:, VALUES:], terms)
     rows[:, VALUES:] = codes
     headers = [{"kind": e.kind, "rows": len(e.rows), **e.fields} for e in entries]
-    column = text_column(texts)
-    first, last = column.offsets[0], column.offsets[-1]
-    return pack(
-        json.dumps(headers, separators=(",", ":")).encode(),
-        [
-            rows.T.reshape(-1),
-            np.concatenate([NO_STAMPS, *(entry.times for entry in entries)]),
-            np.concatenate([NO_STAMPS, *(entry.txs for entry in entries)]),
-            np.diff(column.offsets),
-            column.data[first:last],
-        ],
-    )
+    times = np.concatenate([NO_STAMPS, *(entry.times for entry in entries)])
+    txs = np.concatenate([NO_STAMPS, *(entry.txs for entry in entries)])
+    header = json.dumps(headers, separators=(",", ":")).encode()
+    return pack(header, [rows.T.reshape(-1), times, txs, lengths, texts])
 
 
-def coded(ids: Ints, terms: TermTable) -> tuple[Ints, pa.Table]:
-    """Ids as places in a table of the terms that they stand for, from 1; and that table."""
-    codes, texts = coded_texts(ids, terms)
-    return codes, pa.Table.from_arrays([texts.cast(pa.large_string())], schema=TERMS)
+def coded(ids: Ints, terms: TermTable) -> tuple[Ints, Longs, NDArray[np.uint8]]:
+    """Return ids as places among the terms that they stand for, from 1.
 
-
-def coded_texts(ids: Ints, terms: TermTable) -> tuple[Ints, Strings]:
-    """Ids as places among the terms that they stand for, from 1; and the texts of these."""
+    Also the lengths of these terms, and their texts one after the other.
+    """
     top = terms.top + 1
     if ids.size * 4 > top:  # a table of all terms is smaller than what sorting would need
         used = np.zeros(top, np.bool_)
@@ -171,7 +159,17 @@ def coded_texts(ids: Ints, terms: TermTable) -> tuple[Ints, Strings]:
         raise TermError(f"ids run from 1 to {top - 1}, not from {distinct[0]} to {distinct[-1]}")
     if (terms.kinds[distinct] == UNBOUND).any():
         raise TermError("a term that is to be written was freed")
-    return codes, terms.texts(distinct)
+    texts = text_column(terms.texts(distinct))
+    return codes, np.diff(texts.offsets), texts.data[texts.offsets[0] : texts.offsets[-1]]
+
+
+def interned(lengths: Longs, texts: NDArray[np.uint8], terms: TermDictionary) -> Ints:
+    """Return the ids that a dictionary has for coded terms, after 0 for none."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    buffers = [None, buffer_of(offsets), buffer_of(texts)]
+    column = pa.Array.from_buffers(pa.large_string(), len(lengths), buffers)
+    return np.concatenate([NO_ID, terms.intern_column(column)])
 
 
 def decoded(data: Sequence[bytes], terms: TermDictionary) -> list[list[InputEntry]]:
@@ -180,22 +178,15 @@ def decoded(data: Sequence[bytes], terms: TermDictionary) -> list[list[InputEntr
     The terms of all chunks are looked up together: chunk by chunk, that takes most of the time.
     """
     found = list(map(unpack, data))
-    lengths = [columns[3] for _, columns in found]
-    offsets = np.zeros(sum(map(len, lengths)) + 1, np.int64)
-    np.cumsum(np.concatenate([NO_STAMPS, *lengths]), out=offsets[1:])
-    texts = np.concatenate([NO_TEXT, *(columns[4] for _, columns in found)])
-    ids = terms.intern_column(
-        pa.Array.from_buffers(
-            pa.large_string(), len(offsets) - 1, [None, buffer_of(offsets), buffer_of(texts)]
-        )
-    )
-    result, first = [], 0
-    for header, (flat, times, txs, sizes, _) in found:
+    lengths = np.concatenate([NO_STAMPS, *(columns[3] for _, columns in found)])
+    ids = interned(lengths, np.concatenate([NO_TEXT, *(own[4] for _, own in found)]), terms)
+    result, first = [], 1
+    for header, (flat, times, txs, own, _) in found:
         rows = np.ascontiguousarray(flat.reshape(VALUES + 4, -1).T, np.int32)
-        own = np.concatenate([NO_ID, ids[first : first + len(sizes)]])
-        rows[:, VALUES:] = own[rows[:, VALUES:]]
+        known = np.concatenate([NO_ID, ids[first : first + len(own)]])
+        rows[:, VALUES:] = known[rows[:, VALUES:]]
         result.append(list(_entries(json.loads(header), rows, times, txs)))
-        first += len(sizes)
+        first += len(own)
     return result
 
 
@@ -215,38 +206,3 @@ def headers_of(data: bytes) -> list[dict[str, Any]]:
     """Return the entries of a chunk without their rows."""
     found: list[dict[str, Any]] = json.loads(unpack(data)[0])
     return found
-
-
-def interned(texts: pa.Table, terms: TermDictionary) -> Ints:
-    """The ids that a dictionary has for a table of terms, after 0 for none."""
-    column: Any = texts["term"]
-    parts = [terms.intern_column(chunk.cast(pa.string())) for chunk in column.chunks]
-    return np.concatenate([np.zeros(1, np.int32), *parts]).astype(np.int32)
-
-
-def to_bytes(*tables: pa.Table) -> bytes:
-    """Tables as Arrow streams, one after the other."""
-    buffer: Any = pa.BufferOutputStream()  # which does not take the interpreter's lock
-    write_streams(buffer, *tables)
-    data: bytes = buffer.getvalue().to_pybytes()
-    return data
-
-
-def write_streams(file: Any, *tables: pa.Table) -> None:  # noqa: ANN401 - any file object
-    """Write tables as Arrow streams, one after the other."""
-    for table in tables:
-        with pa.ipc.new_stream(file, table.schema, options=OPTIONS) as writer:
-            writer.write_table(table, max_chunksize=1 << 20)
-
-
-def from_bytes(data: bytes | pa.Buffer) -> list[pa.Table]:
-    """The tables of Arrow streams, one after the other.
-
-    >>> [table.num_rows for table in from_bytes(to_bytes(pa.table({"a": [1]}), pa.table({})))]
-    [1, 0]
-    """
-    reader: Any = pa.BufferReader(data)
-    tables = []
-    while reader.tell() < reader.size():
-        tables.append(pa.ipc.open_stream(reader).read_all())
-    return tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from logging import getLogger
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from graphtide.arguments import check_path
@@ -68,6 +68,8 @@ class DurableGraph:
         self._replay = Replay(graph, runtime, None)
         runtime.past = self
         self._snapshot: Thread | None = None
+        self._beginning = Lock()
+        """Held while an unasked snapshot is begun."""
         if store.recorder is not None:
             store.recorder.written = self._checkpoint_if_due
 
@@ -76,11 +78,13 @@ class DurableGraph:
 
         That may take long, too, and what comes in meanwhile has to get to the journal.
         """
-        if self.store.due and (self._snapshot is None or not self._snapshot.is_alive()):
-            self._snapshot = Thread(
-                target=self._checkpoint_unasked, name="graphtide snapshot", daemon=True
-            )
-            self._snapshot.start()
+        with self._beginning:
+            under_way = self._snapshot is not None and self._snapshot.is_alive()
+            if self.store.due and not under_way and not self._closed:
+                self._snapshot = Thread(
+                    target=self._checkpoint_unasked, name="graphtide snapshot", daemon=True
+                )
+                self._snapshot.start()
 
     def _checkpoint_unasked(self) -> None:
         try:
@@ -121,9 +125,11 @@ class DurableGraph:
             self.store.close(self._graph, self._end_snapshot)
 
     def _end_snapshot(self) -> None:
-        """Wait for the snapshot that is being written."""
-        if self._snapshot is not None:
-            self._snapshot.join()
+        """Wait for the snapshot that is being written; none begins after that."""
+        with self._beginning:
+            snapshot = self._snapshot
+        if snapshot is not None:
+            snapshot.join()
 
     # --- the past ---
 

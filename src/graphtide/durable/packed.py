@@ -7,7 +7,7 @@ the largest of its column needs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+NOTHING: Final[NDArray[Any]] = np.empty(0, np.int8)
+
 KINDS: Final = tuple(map(np.dtype, ("<i1", "<i2", "<i4", "<i8", "u1")))
 BYTES: Final = 4
 """How the numbers of a column are stored; the last is for bytes, which are stored as they are."""
@@ -25,6 +27,9 @@ WORTH: Final = 512
 """Bytes from which a form is compressed."""
 
 CODEC: Final[Any] = pa.Codec("lz4")
+
+AT_ONCE: Final = 1 << 20
+"""Numbers or bytes of a column in a file that are packed together."""
 
 
 def pack(header: bytes, columns: Sequence[NDArray[Any]]) -> bytes:
@@ -48,14 +53,15 @@ def pack(header: bytes, columns: Sequence[NDArray[Any]]) -> bytes:
     return b"\0" + body
 
 
-def unpack(data: bytes) -> tuple[bytes, list[NDArray[Any]]]:
+def unpack(data: bytes | memoryview) -> tuple[bytes, list[NDArray[Any]]]:
     """Return the header and the columns that were packed; numbers as they are stored."""
-    body, at = data, 1
+    body: bytes | memoryview = data
+    at = 1
     if data[0]:
         size, at = _read_length(data, at)
         body, at = CODEC.decompress(data[at:], size, asbytes=True), 0
     length, at = _read_length(body, at)
-    header = body[at : at + length]
+    header = bytes(body[at : at + length])
     at += length
     columns = []
     many, at = body[at], at + 1
@@ -65,6 +71,35 @@ def unpack(data: bytes) -> tuple[bytes, list[NDArray[Any]]]:
         columns.append(np.frombuffer(body, kind, length, at))
         at += length * kind.itemsize
     return header, columns
+
+
+def write(file: IO[bytes], header: bytes, columns: Sequence[NDArray[Any]]) -> None:
+    """Write a header and large columns to a file, a part of them at a time."""
+    _write_part(file, pack(header, []))
+    for number, column in enumerate(columns):
+        for first in range(0, len(column), AT_ONCE):
+            _write_part(file, pack(bytes([number]), [column[first : first + AT_ONCE]]))
+
+
+def _write_part(file: IO[bytes], part: bytes) -> None:
+    file.write(len(part).to_bytes(8, "little"))
+    file.write(part)
+
+
+def read(data: memoryview, many: int) -> tuple[bytes, list[NDArray[Any]]]:
+    """Return the header and so many columns of a file."""
+    header: bytes | None = None
+    columns: list[list[NDArray[Any]]] = [[] for _ in range(many)]
+    at = 0
+    while at < len(data):
+        end = at + 8 + int.from_bytes(data[at : at + 8], "little")
+        name, parts = unpack(data[at + 8 : end])
+        if header is None:
+            header = name
+        else:
+            columns[name[0]] += parts
+        at = end
+    return header or b"", [np.concatenate(parts) if parts else NOTHING for parts in columns]
 
 
 def _kind(column: NDArray[Any]) -> int:
@@ -85,7 +120,7 @@ def _length(number: int) -> bytes:
     return bytes(found)
 
 
-def _read_length(data: bytes, at: int) -> tuple[int, int]:
+def _read_length(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """A length, and the place after it."""
     number = shift = 0
     while data[at] > 127:

@@ -57,7 +57,7 @@ def compact(folder: Path, journal: Journal, retention: RetentionPolicy) -> int:
         dropped = max(0, chosen.number - journal.first() + 1)
         journal.drop(chosen.number, chosen.number)
     listed = {row.file for row in journal.snapshots()}
-    for path in [*folder.glob("snapshot-*.arrow"), *folder.glob("snapshot-*.tmp")]:
+    for path in [*folder.glob("snapshot-*.packed"), *folder.glob("snapshot-*.tmp")]:
         if path.name not in listed:
             path.unlink()
     return dropped

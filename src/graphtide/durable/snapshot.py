@@ -1,9 +1,10 @@
-"""Snapshots: a graph, what runs on it and what that holds, as a file of four Arrow streams.
+"""Snapshots: a graph, what runs on it and what that holds, as a file in the packed form.
 
-The first stream has the terms, the second the quads as places in them (as in a chunk). The others
-have what streams, windows and programs hold: terms again, and arrays (`durable/state.py`). The
-metadata of the first has everything else, as JSON. A snapshot is written beside its name and
-renamed when it is on disk; its checksum is in the journal.
+The header is JSON: the numbers of the graph, what registered all that runs on it, and what streams,
+windows and programs hold but for its arrays (`durable.state`). The columns are the quads (all s,
+all p, all o, all g) and the arrays of ids, as places among the terms (as in a chunk), the arrays of
+numbers, and the terms. A snapshot is written beside its name and renamed when it is on disk; its
+checksum is in the journal.
 """
 
 from __future__ import annotations
@@ -17,22 +18,25 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from graphtide.durable import chunks
-from graphtide.durable.state import pack
+from graphtide.durable import chunks, packed
+from graphtide.durable.state import HeldArrays, with_arrays
 from graphtide.durable.tables import FORMAT
 from graphtide.engine.ingest import signed
 from graphtide.engine.scheduler import NEVER
 from graphtide.errors import GraphtideError, StoreError
+from graphtide.rdf.holders import HeldIds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from graphtide.engine.runtime import Runtime
     from graphtide.kernel.batch import Ints
 
-QUADS: Final = pa.schema(dict.fromkeys("spog", pa.int32()))
 BLOCK: Final = 1 << 22
+COLUMNS: Final = 5
 
 
 @dataclass(slots=True)
@@ -48,29 +52,33 @@ class SnapshotState:
     raised: int = -NEVER
 
 
-class SnapshotTables(NamedTuple):
-    """The tables of a snapshot."""
+class Snapshot(NamedTuple):
+    """A snapshot: the graph without its quads, what parts hold without its arrays, and columns.
 
-    terms: pa.Table
-    quads: pa.Table
-    held_terms: pa.Table
-    held: pa.Table
+    These are quads, ids, numbers, the lengths of terms, and their texts.
+    """
 
-
-def tables_of(runtime: Runtime, state: SnapshotState, held: Mapping[str, Any]) -> SnapshotTables:
-    """The tables of a snapshot of the graph as it is now, given what streams and programs hold."""
-    codes, terms = chunks.coded(runtime.quad_ids(), runtime.terms.table())
-    arrays: list[Any] = [pa.array(np.ascontiguousarray(column)) for column in codes.T]
-    terms = terms.replace_schema_metadata({"state": json.dumps(asdict(state))})
-    quads = pa.Table.from_arrays(arrays, schema=QUADS)
-    return SnapshotTables(terms, quads, *pack(held, runtime.terms))
+    state: SnapshotState
+    held: Any
+    columns: list[NDArray[Any]]
 
 
-def write_snapshot(path: Path, tables: SnapshotTables) -> tuple[int, int]:
+def snapshot_of(runtime: Runtime, state: SnapshotState, held: Mapping[str, Any]) -> Snapshot:
+    """Return a snapshot of the graph as it is now, given what streams and programs hold."""
+    arrays, quads = HeldArrays(), runtime.quad_ids()
+    plain = arrays.taken_from(held)
+    ids = np.concatenate([quads.T.reshape(-1), arrays.ids])
+    codes, lengths, texts = chunks.coded(ids, runtime.terms.table())
+    own, others = codes[: quads.size], codes[quads.size :]
+    return Snapshot(state, plain, [own, others, arrays.numbers, lengths, texts])
+
+
+def write_snapshot(path: Path, snapshot: Snapshot) -> tuple[int, int]:
     """Write a snapshot that is either there as a whole or not at all; its size and checksum."""
     beside = path.with_suffix(".tmp")
     with beside.open("wb") as file:
-        chunks.write_streams(file, *tables)
+        header = {"state": asdict(snapshot.state), "held": snapshot.held}
+        packed.write(file, json.dumps(header).encode(), snapshot.columns)
         file.flush()
         os.fsync(file.fileno())
     size, crc = _measured(beside)
@@ -107,30 +115,34 @@ def check_snapshot(path: Path, size: int, crc: int) -> None:
         )
 
 
-def read_snapshot(path: Path) -> tuple[SnapshotState, SnapshotTables]:
-    """The state and the tables of a snapshot."""
-    tables = chunks.from_bytes(pa.memory_map(str(path)).read_buffer())
-    fields = json.loads((tables[0].schema.metadata or {})[b"state"])
-    if fields["format"] != FORMAT:
+def read_snapshot(path: Path) -> Snapshot:
+    """Return the snapshot of a file that is as it was written."""
+    data = memoryview(pa.memory_map(str(path)).read_buffer()).cast("B")
+    header, columns = packed.read(data, COLUMNS)
+    found = json.loads(header)
+    if found["state"]["format"] != FORMAT:
         raise GraphtideError(
-            f"{path} was written by another version of graphtide: format {fields['format']}",
+            f"{path} was written by another version of graphtide: format "
+            f"{found['state']['format']}",
             hint="open the store with that version",
         )
-    return SnapshotState(**fields), SnapshotTables(*tables)
+    return Snapshot(SnapshotState(**found["state"]), found["held"], columns)
 
 
-def restore_quads(
-    runtime: Runtime, state: SnapshotState, tables: SnapshotTables, hidden: Ints
-) -> None:
+def restored(snapshot: Snapshot, runtime: Runtime) -> tuple[Ints, Any, HeldIds]:
+    """Return the quads of a snapshot, what parts hold, and what holds the ids until these do."""
+    quads, ids, numbers, lengths, texts = snapshot.columns
+    known = chunks.interned(lengths, texts, runtime.terms)
+    holder = HeldIds([known])
+    runtime.terms.holders.add(holder)
+    columns = {"ids": known[ids], "numbers": numbers.astype(np.int64)}
+    rows = np.ascontiguousarray(known[quads].reshape(4, -1).T)
+    return rows, with_arrays(snapshot.held, columns), holder
+
+
+def restore_quads(runtime: Runtime, state: SnapshotState, quads: Ints, hidden: Ints) -> None:
     """Let an empty graph begin with the quads of a snapshot, and the `hidden` ones of windows."""
-    ids = chunks.interned(tables.terms, runtime.terms)
-    many = len(tables.quads)
-    rows: Ints = np.empty((many + len(hidden), 4), np.int32)
-    for place, name in enumerate("spog"):
-        column: Any = tables.quads[name]
-        rows[:many, place] = ids[column.to_numpy()]
-    rows[many:] = hidden
-    runtime.store.apply(signed(rows, 1))
+    runtime.store.apply(signed(np.concatenate([quads, hidden]), 1))
     runtime.schedule.clock, runtime.last_tx = state.clock, state.last_tx
     runtime.done, runtime.closes = state.done, state.closes
     runtime.schedule.raised = state.raised

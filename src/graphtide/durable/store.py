@@ -1,7 +1,7 @@
 """Store: the directory of a durable graph. It is locked, opened, recovered, checkpointed, closed.
 
 journal.db            inputs, cursors, finished calls, and where the snapshots are
-snapshot-NUMBER.arrow the graph after that row of the journal
+snapshot-NUMBER.packed the graph after that row of the journal
 last                  the number of the last row of the journal that is on disk
 lock.db               locked by the process that writes
 """
@@ -257,11 +257,12 @@ class Store:
                     raise
                 log.warning("%s; the journal goes further back", error)
                 continue
-            state, tables = snap.read_snapshot(self.folder / row.file)
-            held, _holder = held_state.unpack(tables.held_terms, tables.held, replay.runtime.terms)
+            snapshot = snap.read_snapshot(self.folder / row.file)
+            state = snapshot.state
+            quads, held, _holder = snap.restored(snapshot, replay.runtime)
             hidden = streams.begin(held["streams"])
             snap.restore_quads(
-                replay.runtime, state, tables, hidden[:0] if replay.only_data else hidden
+                replay.runtime, state, quads, hidden[:0] if replay.only_data else hidden
             )
             for each in state.registrations:
                 replay.apply(InputEntry(each["kind"], each["fields"]), again=True)
@@ -341,26 +342,26 @@ class Store:
                 [{"kind": e.kind, "fields": e.fields} for e in recorder.registrations],
                 raised=runtime.schedule.raised,
             )
-            tables = snap.tables_of(runtime, state, held_state.dump_all(graph, self._streams))
+            held = held_state.dump_all(graph, self._streams)
+            snapshot = snap.snapshot_of(runtime, state, held)
             recorder.recorded = 0
         with self._snapshotting:  # which needs no other lock: changes come in meanwhile
-            self._write_snapshot(number, chain, state, tables)
+            self._write_snapshot(number, chain, snapshot)
         return True
 
-    def _write_snapshot(
-        self, number: int, chain: int, state: snap.SnapshotState, tables: snap.SnapshotTables
-    ) -> None:
+    def _write_snapshot(self, number: int, chain: int, snapshot: snap.Snapshot) -> None:
         if any(row.number == number for row in self.journal.snapshots()):
             return
-        name = f"snapshot-{number}.arrow"
+        name = f"snapshot-{number}.packed"
         try:
-            size, crc = snap.write_snapshot(self.folder / name, tables)
+            size, crc = snap.write_snapshot(self.folder / name, snapshot)
         except OSError as error:
             raise StoreError(
                 self.folder / name,
                 f"the snapshot cannot be written: {error.strerror}",
                 hint="the journal has everything; make room, and call checkpoint() again",
             ) from None
+        state = snapshot.state
         seq = state.done - state.closes
         row = SnapshotRow(number, seq, state.clock, time.time(), name, size, crc, chain)
         self.journal.add_snapshot(row)

@@ -141,7 +141,7 @@ def describe(folder: Path) -> Iterator[tuple[str, str]]:
             yield "snapshot", f"{row.file}: time {row.time}, tx {row.tx:,}, {row.bytes:,} bytes"
         for (query, name), tx in journal.cursors().items():
             yield "cursor", f"{name} on {query}, acknowledged up to {tx}"
-        state = snap.read_snapshot(folder / snapshots[-1].file)[0] if snapshots else None
+        state = snap.read_snapshot(folder / snapshots[-1].file).state if snapshots else None
         for each in [] if state is None else state.registrations:
             yield each["kind"], each["fields"]["name"]
         for entry in journal.rows(snapshots[-1].number if snapshots else 0):
