@@ -28,6 +28,9 @@ QUERIES = [
     "SELECT ?g ?a { GRAPH ?g { ?a :p ?b } }",
     "SELECT * { ?a ?p ?b }",
 ]
+WINDOW = (
+    """SELECT * FROM NAMED WINDOW :w ON :s [RANGE 4 STEP 2] { ?x :p ?z WINDOW :w { ?x ?y ?v } }"""
+)
 ASK = PREFIX + "SELECT * { :n1 :p ?x }"
 PAIRS = PREFIX + "SELECT (COUNT(*) AS ?n) { ?a :p ?b . ?c :p ?d }"
 SECONDS = 60
@@ -70,6 +73,36 @@ def test_a_query_is_the_same_when_others_run_at_each_of_its_checks(graph, monkey
     monkeypatch.setattr(graph.lock, "run_waiting", pause)
     assert rows(graph.query(PREFIX + long)) == alone[long]
     assert checks > 1
+
+
+def test_other_reads_run_at_each_check_too(graph, monkeypatch):
+    standing = graph.watch(PREFIX + QUERIES[4])
+    window = graph.watch(PREFIX + WINDOW)
+    graph.stream("<http://example.org/s>").push([("<ex:a>", "<ex:b>", "<ex:c>")], time=1)
+
+    def reads():
+        return (
+            rows(standing.table()),
+            standing.count(),
+            rows(window.table()),
+            len(graph),
+            sorted(map(str, graph.quads())),
+            graph.stats().quads,
+        )
+
+    alone, pairs, checks = reads(), graph.query(PAIRS).to_pylist(), 0
+
+    def pause():
+        nonlocal checks
+        checks += 1
+        assert reads() == alone
+        return 0.0
+
+    monkeypatch.setattr(graph.lock, "run_waiting", pause)
+    assert graph.query(PAIRS).to_pylist() == pairs
+    assert checks > 1
+    graph.insert("<ex:a>", "<http://example.org/p>", "<ex:b>")
+    assert standing.count() == alone[1] + 1
 
 
 def in_thread(function):
