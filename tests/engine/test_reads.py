@@ -28,9 +28,8 @@ QUERIES = [
     "SELECT ?g ?a { GRAPH ?g { ?a :p ?b } }",
     "SELECT * { ?a ?p ?b }",
 ]
-WINDOW = (
-    """SELECT * FROM NAMED WINDOW :w ON :s [RANGE 4 STEP 2] { ?x :p ?z WINDOW :w { ?x ?y ?v } }"""
-)
+WINDOW = """SELECT * FROM NAMED WINDOW :w ON :s [RANGE 4 STEP 2]
+    { ?x :p ?z WINDOW :w { ?x ?y ?v } }"""
 ASK = PREFIX + "SELECT * { :n1 :p ?x }"
 PAIRS = PREFIX + "SELECT (COUNT(*) AS ?n) { ?a :p ?b . ?c :p ?d }"
 SECONDS = 60
