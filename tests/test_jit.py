@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import graphtide
-from graphtide import code_cache, jit, progress
+from graphtide import code_cache, jit, loops, progress
 
 pytestmark = pytest.mark.skipif(not jit.JIT, reason="there is no compiler")
 
@@ -181,6 +182,23 @@ def test_how_long_the_compiler_took_is_known(load):
 
 
 SAYS = "compiling probe.loop, about 0 s, once; graphtide warm compiles all loops at once"
+
+
+def test_an_interrupt_waits_until_a_loop_is_compiled(load, monkeypatch):
+    loop, compile_once, done = load(), loops._compile_once, []
+
+    def interrupted(*args):
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append(compile_once(*args))
+        return done[0]
+
+    monkeypatch.setattr(loops, "_compile_once", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        loop.prepare()
+    assert done
+    assert signal.getsignal(signal.SIGINT) is before
+    assert loop(8) == 5
 
 
 def test_a_terminal_shows_what_is_compiled(load, monkeypatch):

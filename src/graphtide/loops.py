@@ -21,6 +21,7 @@ from numba.core.registry import CPUDispatcher
 from graphtide.arrays import BUNDLES
 from graphtide.code_cache import code_folder
 from graphtide.indexing import CHECKED, lower_indexes
+from graphtide.interrupts import deferred_interrupts
 from graphtide.locking import lock_file
 from graphtide.progress import PROGRESS
 from graphtide.shipped_code import CHECKED as CHECKED_FOLDER
@@ -142,8 +143,11 @@ class Loop(CPUDispatcher):
         self._cache = self.stored = StoredCode(self, cache, shipped)
 
     def compile(self, given: Any) -> Any:  # noqa: ANN401 - of Numba
-        """Load or compile the loop; raise TypeError if the first arguments do not fit."""
-        with global_compiler_lock:
+        """Load or compile the loop; raise TypeError if the first arguments do not fit.
+
+        An exception in the middle of LLVM's Python code makes it free memory twice.
+        """
+        with global_compiler_lock, deferred_interrupts():
             try:
                 entry = _compile_once(self, super().compile)
             finally:
