@@ -330,10 +330,17 @@ class PlainAbsence:
         """The first time with which the wait of a match ends."""
         return self._waiting.next_end()
 
-    def advance(self, now: int, nothing: kinds.Matches) -> kinds.Matches:
-        """Move time on without an event; the matches whose wait is over."""
+    def pass_time(self, now: int) -> None:
+        """Nothing of an earlier time comes any more."""
         for memory in self._memories.values():
             memory.expire(now)
+
+    def advance(self, now: int, nothing: kinds.Matches) -> kinds.Matches:
+        """Move time on without an event; the matches whose wait is over.
+
+        What they cause happens at the time before.
+        """
+        self.pass_time(now - 1)
         due = self._due(now)
         return _columns([(0, waiting) for waiting in due], nothing)
 

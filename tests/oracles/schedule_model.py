@@ -17,6 +17,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import product
+from math import inf
 from typing import TYPE_CHECKING, Final, Literal
 
 from pyoxigraph import NamedNode
@@ -1092,17 +1093,21 @@ class Model:
             stream.waiting.append(event)
         stream.newest = max(stream.newest, event.time)
         watermark = stream.newest - stream.lateness
-        self._release(stream, min(watermark, self.clock) if self.running else watermark)
+        if self.running:  # an action emits: events of a later time wait for that
+            self._release(stream, min(watermark, self.clock), self.clock)
+        else:
+            self._release(stream, watermark)
 
-    def _release(self, stream: StreamState, watermark: int) -> None:
-        """Pass on, in order, the events up to a watermark."""
+    def _release(self, stream: StreamState, watermark: int, latest: float = inf) -> None:
+        """Pass on, in order, the events up to a watermark, and to the latest time."""
         if stream.releasing:
             watermark = min(watermark, self.clock)
         before = stream.watermark
         watermark = max(watermark, before)
         stream.waiting.sort(key=lambda event: event.time)
-        ready = [event for event in stream.waiting if event.time <= watermark]
-        stream.waiting = [event for event in stream.waiting if event.time > watermark]
+        end = min(watermark, latest)
+        ready = [event for event in stream.waiting if event.time <= end]
+        stream.waiting = [event for event in stream.waiting if event.time > end]
         releasing, stream.releasing = stream.releasing, True
         for event in ready:
             self.move(event.time, stream.name)

@@ -304,3 +304,23 @@ def test_what_a_close_emits_does_not_release_events_of_a_later_time():
     assert noted == []
     graph.advance(4)
     assert noted == [4]
+
+
+def test_what_the_end_of_a_time_causes_is_forbidden_by_events_of_that_time():
+    """Again at 3 has Seen beside it; Again at 6 has none up to 8."""
+    graph = LiveGraph()
+    running = run(
+        """PREFIX : <http://example.org/>
+        EVENT Seen(?x) AS { ?x :seen ?y }
+        EVENT Again(?x) AS { ?x :again ?y }
+        EVENT Never(?x) AS { ?x :never ?y }
+        RULE Wait WHEN EVENT a = Seen(?x) NO EVENT b = Never(?x) AFTER[0,3] a
+            THEN EMIT :s { ?x :again 1 }
+        RULE Alone WHEN EVENT a = Again(?x) NO EVENT b = Seen(?x) AFTER[0,2] a
+            THEN INSERT { ?x :alone 1 }""",
+        graph,
+    )
+    for time in (0, 3):
+        graph.stream(iri("s")).push([(iri("x"), iri("seen"), time)], time=time)
+    graph.advance(20)
+    assert [(f.rule, f.time) for f in running.firings()] == [("Wait", 3), ("Wait", 6), ("Alone", 8)]

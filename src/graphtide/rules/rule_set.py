@@ -210,6 +210,11 @@ class RuleSet:
         found = ((each, each.matcher.advance(to)) for each in self._rules.values())
         return [RuleMatches(each, matches) for each, matches in found if len(matches.rows)]
 
+    def pass_time(self, now: int) -> None:
+        """Let all rules evict the events that nothing from a time on can match."""
+        for each in self._rules.values():
+            each.matcher.pass_time(now)
+
     def retract(self, order: int) -> None:
         """Remove an event from all memories."""
         for each in self._rules.values():

@@ -185,6 +185,7 @@ class RuleEngine:
         """
         if not self._schedule.running:
             self.rules.advance(self.clock)
+            self.rules.pass_time(self.clock)
 
     def after_transaction(self) -> None:
         """A transaction was applied: the events that it caused are matched when it is through."""

@@ -387,8 +387,12 @@ def take_batch(
             event = hits[begin, layout.EVENT]
         if state[MATCHED] < len(rows):
             event = min(event, rows[state[MATCHED], 0])
-        now = events[min(event, len(events) - 1), layout.END]
-        if not expire(plan, memory, now):
+        at = min(event, len(events) - 1)
+        now = events[at, layout.END]
+        # What the end of a time causes happens at that time: events of it may still be forbidden.
+        if not expire(
+            plan, memory, now - 1 if events[at, layout.ORDER] == layout.END_OF_TIME else now
+        ):
             state[layout.ROOM] = layout.JOURNAL_FULL
             return
         if not _end_waits(plan, pending, now, out, state):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 START, END, ORDER, SINCE = 0, 1, 2, 3
 """Columns of events: start, end, order of arrival, number of transactions before."""
 
+END_OF_TIME: Final = -1
+"""The order of what is no event, but the end of the time before it."""
+
 EVENT, CONDITION, HIT_VALUES = 0, 1, 2
 """Columns of hits: index of the event, condition that it matches, values of all variables."""
 

@@ -218,12 +218,17 @@ class Absence:
             self._next_end = direct(loops.next_end, self._pending)
         return self._next_end(self._pending)
 
+    def pass_time(self, now: int) -> None:
+        """Nothing of an earlier time comes any more."""
+        self._memory.pass_time(now)
+
     def advance(self, now: int, nothing: kinds.Matches) -> kinds.Matches:
         """Move time on without an event; the matches whose wait is over."""
-        self._memory.pass_time(now)
+        self._memory.pass_time(now - 1)
         if self.next_deadline() >= now:
             return nothing
-        fired = self._take(self.no_events.hits({}), np.array([[now, now, 0, 0]]), nothing)
+        end = np.array([[now, now, layout.END_OF_TIME, 0]])
+        fired = self._take(self.no_events.hits({}), end, nothing)
         return self._fired(fired, nothing, np.empty(0, np.int64))
 
     def retract(self, order: int) -> None:

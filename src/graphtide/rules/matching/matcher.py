@@ -288,9 +288,18 @@ class Matcher:
         """The first time with which the wait of a match ends."""
         return inf if self.absence is None else self.absence.next_deadline()
 
-    def advance(self, now: int) -> Matches:
-        """Move time on: evict events; the matches whose NO EVENT can no longer happen."""
+    def pass_time(self, now: int) -> None:
+        """Nothing of an earlier time comes any more."""
         self._memory.pass_time(now)
+        if self.absence is not None:
+            self.absence.pass_time(now)
+
+    def advance(self, now: int) -> Matches:
+        """Move time on; the matches whose NO EVENT can no longer happen.
+
+        What their firings cause happens at the time before, so events of that are retained.
+        """
+        self._memory.pass_time(now - 1)
         if self.absence is None:
             return self._nothing
         self.catch_up()
