@@ -307,7 +307,7 @@ def test_what_a_close_emits_does_not_release_events_of_a_later_time():
 
 
 def test_what_the_end_of_a_time_causes_is_forbidden_by_events_of_that_time():
-    """Again at 3 has Seen beside it; Again at 6 has none up to 8."""
+    """Again of x at 3 has Seen beside it, that at 6 has none up to 8; that of y has none."""
     graph = LiveGraph()
     running = run(
         """PREFIX : <http://example.org/>
@@ -320,7 +320,9 @@ def test_what_the_end_of_a_time_causes_is_forbidden_by_events_of_that_time():
             THEN INSERT { ?x :alone 1 }""",
         graph,
     )
-    for time in (0, 3):
-        graph.stream(iri("s")).push([(iri("x"), iri("seen"), time)], time=time)
+    for time, subject, predicate in [(0, "x", "seen"), (1, "y", "again"), (3, "x", "seen")]:
+        graph.stream(iri("s")).push([(iri(subject), iri(predicate), time)], time=time)
     graph.advance(20)
-    assert [(f.rule, f.time) for f in running.firings()] == [("Wait", 3), ("Wait", 6), ("Alone", 8)]
+    fired = [(f.rule, f.time, str(f.values["x"].value)[-1]) for f in running.firings()]
+    expected = [("Wait", 3, "x"), ("Alone", 3, "y"), ("Wait", 6, "x"), ("Alone", 8, "x")]
+    assert fired == expected
