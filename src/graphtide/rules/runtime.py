@@ -184,8 +184,7 @@ class RuleEngine:
         Inside a cascade only watermarks rise: the memories may still be rolled back.
         """
         if not self._schedule.running:
-            self.rules.advance(self.clock)
-            self.rules.pass_time(self.clock)
+            self.rules.pass_time(self.clock)  # absences that end before were due before
 
     def after_transaction(self) -> None:
         """A transaction was applied: the events that it caused are matched when it is through."""
