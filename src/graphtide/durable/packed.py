@@ -87,7 +87,7 @@ def _write_part(file: IO[bytes], part: bytes) -> None:
 
 
 def read(data: memoryview, many: int) -> tuple[bytes, list[NDArray[Any]]]:
-    """Return the header and so many columns of a file."""
+    """Return the header of a file and its columns, of which there are `many`."""
     header: bytes | None = None
     columns: list[list[NDArray[Any]]] = [[] for _ in range(many)]
     at = 0

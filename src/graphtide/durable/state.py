@@ -80,7 +80,8 @@ def with_arrays(part: Any, columns: Mapping[str, Any]) -> Any:  # noqa: ANN401 -
     """Return dumped state with its arrays, which are parts of columns."""
     if isinstance(part, dict) and ARRAY in part:
         begin, shape = part["at"], part["shape"]
-        return columns[part[ARRAY]][begin : begin + prod(shape)].reshape(shape)
+        # A copy: a part that is retained must not hold the arrays of all others.
+        return columns[part[ARRAY]][begin : begin + prod(shape)].reshape(shape).copy()
     if isinstance(part, dict):
         return {key: with_arrays(value, columns) for key, value in part.items()}
     if isinstance(part, list):

@@ -39,8 +39,10 @@ def verify(folder: Path, make: Callable[..., Any]) -> StoreReport:
     if not report.problems:
         try:
             open_graph(make, Store(folder, read_only=True), {}, None, {}).close()
-        except Exception:  # noqa: BLE001 - whatever it is, the store does not open
+        except Exception as error:  # noqa: BLE001 - whatever it is, the store does not open
             _find_row(folder, make, report)
+            if not report.problems:
+                report.problems.append(f"{folder}: rows cannot be replayed together: {error!r}")
     return report
 
 

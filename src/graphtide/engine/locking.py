@@ -47,7 +47,7 @@ NESTED: Final = 8
 """Reads that run inside of each other, at most."""
 
 _LEVEL: ContextVar[int] = ContextVar("level", default=0)
-"""How many reads are under way around the one of this context."""
+"""How deep the read of this context is nested in other reads."""
 
 
 class GraphLock(_Reentrant):  # type: ignore[misc] # its class has no public name
@@ -105,7 +105,7 @@ class GraphLock(_Reentrant):  # type: ignore[misc] # its class has no public nam
                 self._waiting.remove(read)
 
     def run_waiting(self) -> float:
-        """Run the reads that wait inside of the one under way. Returns the seconds they took."""
+        """Run all waiting reads within the current one. Returns the seconds they took."""
         if not self._waiting or not self._reading or _LEVEL.get() >= NESTED:
             return 0.0
         start = monotonic()

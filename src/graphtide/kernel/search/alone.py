@@ -37,11 +37,11 @@ def only_programs(plan: SearchArrays, programs: Sequence[int], sizes: Longs) -> 
 
 
 SCRATCH: Final = ("bind", "walk_bind", "key", "frames", "inner", "walk", "ahead")
-"""The arrays of a plan in which a search is under way."""
+"""The names of the arrays that hold the state of a search."""
 
 
 def with_scratch(plan: SearchArrays) -> SearchArrays:
-    """Return the same plan with scratch space of its own."""
+    """Return the plan with new arrays for the state of a search."""
     return plan._replace(**{name: np.zeros_like(getattr(plan, name)) for name in SCRATCH})
 
 
